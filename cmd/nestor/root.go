@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, from docs/exit-codes.md. Several at once: refused, then
+// unevaluated, then unreachable, then findings.
+const (
+	exitOK          = 0
+	exitFindings    = 1 // findings, drift, or a command failed on some node
+	exitUnevaluated = 2 // usage, unreadable input, unknown node, a partial view
+	exitUnreachable = 3 // a node was unreachable
+	exitRefused     = 4 // refused by a guard
+	exitExecFailed  = 125
+)
+
+// cli is what every verb shares: the streams, the environment and the global
+// flags.
+type cli struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) (string, bool)
+
+	inventory  string
+	targetKind string
+	stackID    string
+	hostKeys   string
+	output     string
+}
+
+// exitError carries an exit code to main. A nil err prints nothing.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// fail gives err the exit code.
+func fail(code int, err error) error { return &exitError{code: code, err: err} }
+
+// run executes one command line and returns its exit code. Whatever goes
+// wrong is said in one line on c.err.
+func run(ctx context.Context, args []string, c *cli) int {
+	root := newRootCmd(c)
+	root.SetArgs(args)
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := exitUnevaluated
+	coded, ok := errors.AsType[*exitError](err)
+	if ok {
+		code = coded.code
+	}
+	if !ok || coded.err != nil {
+		fmt.Fprintf(c.err, "nestor: %v\n", err)
+	}
+	return code
+}
+
+func newRootCmd(c *cli) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "nestor",
+		Short:         "Reach the nodes of a cluster, read what is really on them, publish its UIs",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := root.PersistentFlags()
+	f.StringVarP(&c.inventory, "inventory", "i", "", "Ansible inventory, a file or a directory (default: $NESTOR_INVENTORY, else the bench's or production's own)")
+	f.StringVar(&c.targetKind, "target-kind", "", "the kind of node you mean, lima or prod; refused where the inventory says otherwise ($EXPECTED_TARGET_KIND)")
+	f.StringVar(&c.stackID, "stack-id", "", "the stack you mean; refused where the inventory says otherwise ($STACK_ID)")
+	f.StringVar(&c.hostKeys, "host-keys", "strict", "host keys: strict, or accept-new to learn unknown ones")
+	f.StringVarP(&c.output, "output", "o", "text", "text, json or yaml, where the verb has them")
+
+	root.AddCommand(newVersionCmd(c))
+	return root
+}

@@ -1,0 +1,165 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Kind says what a node is for. It is declared in the inventory as
+// target_kind, never guessed: the empty Kind is "undeclared".
+type Kind string
+
+// The declared kinds. Lima is the disposable bench, Prod is everything that
+// must never be wiped.
+const (
+	Lima Kind = "lima"
+	Prod Kind = "prod"
+)
+
+// Transport says how a node is reached. It is not its Kind: a bench may be
+// reached by ssh.
+type Transport string
+
+// The transports that shims/node-exec.sh knows.
+const (
+	TransportLima  Transport = "lima"
+	TransportSSH   Transport = "ssh"
+	TransportLocal Transport = "local"
+)
+
+// Origin is where a value was written.
+type Origin struct {
+	File string `json:"file"` // as it was opened; empty: not from a file
+	Line int    `json:"line"` // 1-based; 0: the whole file
+}
+
+// String gives "file:line", or "file" without a line.
+func (o Origin) String() string {
+	if o.Line == 0 {
+		return o.File
+	}
+	return fmt.Sprintf("%s:%d", o.File, o.Line)
+}
+
+// Target is everything that is needed to reach one node, as the inventory
+// states it. Port 0 and empty strings are left to ssh and its configuration.
+type Target struct {
+	Node         string    // the node's name in the inventory
+	Kind         Kind      // "" when undeclared
+	Transport    Transport // lima, ssh or local
+	Host         string    // address for ssh; the instance's name for lima
+	Port         int
+	User         string
+	IdentityFile string
+	SSHArgs      []string // the inventory's own ssh arguments, split, in order
+	Inventory    string   // absolute path of the inventory, "" when there is none
+	StackID      string   // stack_id where the inventory names one
+
+	// Origins says where each field above was written, by the name of the
+	// variable that won (ansible_host, target_kind, ...).
+	Origins map[string]Origin
+}
+
+// ErrUnsafe is matched by the errors of Target.Check.
+var ErrUnsafe = errors.New("unsafe target")
+
+// Check refuses a target whose words could turn into something else than
+// what they are: a host or user that ssh would read as an option, a control
+// character, a template that nobody resolved, a stray word among the ssh
+// arguments that ssh would take for the host. It runs before any process
+// starts. The error is one line and matches ErrUnsafe.
+func (t Target) Check() error {
+	refuse := func(variable, value, why string) error {
+		at := ""
+		if o, ok := t.Origins[variable]; ok {
+			at = o.String() + ": "
+		}
+		return fmt.Errorf("%snode %q: %s %q %s: %w", at, t.Node, variable, value, why, ErrUnsafe)
+	}
+	switch t.Transport {
+	case TransportLima, TransportSSH, TransportLocal:
+	default:
+		return refuse("transport", string(t.Transport), "is not lima, ssh or local")
+	}
+	if t.Node == "" {
+		return refuse("name", "", "is empty")
+	}
+	if t.Host == "" && t.Transport != TransportLocal {
+		return refuse("ansible_host", "", "is empty")
+	}
+	if t.Port < 0 || t.Port > 65535 {
+		return refuse("ansible_port", fmt.Sprint(t.Port), "is not a port (1 to 65535)")
+	}
+	words := []struct {
+		variable, value string
+		leadingDash     bool // a leading dash is legitimate
+	}{
+		{"name", t.Node, false},
+		{"ansible_host", t.Host, false},
+		{"ansible_user", t.User, false},
+		{"ansible_ssh_private_key_file", t.IdentityFile, false},
+	}
+	for _, a := range t.SSHArgs {
+		words = append(words, struct {
+			variable, value string
+			leadingDash     bool
+		}{"ansible_ssh_common_args", a, true})
+	}
+	for _, w := range words {
+		if !w.leadingDash && strings.HasPrefix(w.value, "-") {
+			return refuse(w.variable, w.value, "starts with a dash, which ssh reads as an option")
+		}
+		if strings.Contains(w.value, "{{") || strings.Contains(w.value, "{%") {
+			return refuse(w.variable, w.value, "still holds a template that nestor cannot resolve")
+		}
+		if !utf8.ValidString(w.value) {
+			return refuse(w.variable, w.value, "is not UTF-8")
+		}
+		if strings.ContainsFunc(w.value, unicode.IsControl) {
+			return refuse(w.variable, w.value, "holds a control character")
+		}
+	}
+	for _, w := range []struct{ variable, value string }{{"ansible_host", t.Host}, {"ansible_user", t.User}} {
+		if strings.ContainsFunc(w.value, unicode.IsSpace) {
+			return refuse(w.variable, w.value, "holds a blank")
+		}
+	}
+	return t.checkSSHArgs(refuse)
+}
+
+// Options of ssh(1), OpenSSH 10: those that take a value, and those that do not.
+const (
+	sshValued = "bceilmopBDEFIJLOPQRSWw"
+	sshFlags  = "1246aACfgGkKMnNqsTtvVxXyY"
+)
+
+// checkSSHArgs walks the inventory's arguments as ssh's getopt does, so that
+// no word among them is read as the host.
+func (t Target) checkSSHArgs(refuse func(variable, value, why string) error) error {
+	const variable = "ansible_ssh_common_args"
+	for i := 0; i < len(t.SSHArgs); i++ {
+		word := t.SSHArgs[i]
+		if len(word) < 2 || word[0] != '-' || word == "--" {
+			return refuse(variable, word, "is no option of ssh, which would read it as the host")
+		}
+		for j := 1; j < len(word); j++ {
+			if strings.IndexByte(sshFlags, word[j]) >= 0 {
+				continue
+			}
+			if strings.IndexByte(sshValued, word[j]) < 0 {
+				return refuse(variable, word, "is no option of ssh")
+			}
+			if j == len(word)-1 { // the value is the next word
+				i++
+				if i == len(t.SSHArgs) {
+					return refuse(variable, word, "lacks its value")
+				}
+			}
+			break
+		}
+	}
+	return nil
+}
