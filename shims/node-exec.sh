@@ -78,7 +78,7 @@ _node_exec_main() {
       [[ $t_HOST_KEYS != accept-new ]] || opts[3]=StrictHostKeyChecking=accept-new
       opts+=(${t_PORT:+-p "$t_PORT"} ${t_USER:+-l "$t_USER"} ${t_IDENTITY:+-i "$t_IDENTITY"} ${t_SSH_ARGS[@]+"${t_SSH_ARGS[@]}"} -T -S "${t_CONTROL_PATH:-none}")
       opts+=(-o ConnectTimeout=10 -o ServerAliveInterval=15 -o ServerAliveCountMax=3)
-      [[ -z $effective ]] || exec ssh -G "${opts[@]}" -- "$t_HOST"
+      [[ -z $effective ]] || { printf '#%s\n' "$(printf ' %q' ssh "${opts[@]}" -- "$t_HOST")" && exec ssh -G "${opts[@]}" -- "$t_HOST"; }
       cmd=(ssh "${opts[@]}" -- "$t_HOST" "$line")
       ;;
     *) _node_exec_die "$node: unknown transport '$t_TRANSPORT'" ;;
@@ -94,7 +94,7 @@ _node_exec_main() {
       tee >(LC_ALL=C grep level=fatal >/dev/null && echo fatal >&4) >&2 3>&-; } 4>&1)
     [[ $code != 1$'\n'fatal ]] || _node_exec_die "$node: limactl did not run it"
   fi
-  return "${code%%$'\n'*}"
+  return "$((${code%%$'\n'*} + 0))"
 }
 
 if [[ ${BASH_SOURCE[0]-$0} == "$0" ]]; then _node_exec_main "$@"; fi
