@@ -8,7 +8,11 @@ require (
 	k8s.io/apimachinery v0.37.2
 )
 
-require github.com/kr/text v0.2.0 // indirect
+require (
+	github.com/google/renameio/v2 v2.0.2 // indirect
+	github.com/kr/text v0.2.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+)
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
