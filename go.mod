@@ -1,15 +1,20 @@
 module github.com/nestor-tools/nestor
 
-go 1.26
+go 1.26.0
 
 require (
+	github.com/google/renameio/v2 v2.0.2
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/sync v0.25.0
+	k8s.io/apimachinery v0.37.2
 )
+
+require github.com/kr/text v0.2.0 // indirect
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/spf13/pflag v1.0.10 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	gopkg.in/yaml.v3 v3.0.1
 )

@@ -91,6 +91,10 @@ func newRootCmd(c *cli) *cobra.Command {
 	f.StringVar(&c.hostKeys, "host-keys", "strict", "host keys: strict, or accept-new to learn unknown ones")
 	f.StringVarP(&c.output, "output", "o", "text", "text, json or yaml, where the verb has them")
 
-	root.AddCommand(newExecCmd(c), newVersionCmd(c))
+	root.AddCommand(
+		newDiscoverCmd(c),
+		newExecCmd(c),
+		newVersionCmd(c),
+	)
 	return root
 }
