@@ -72,19 +72,15 @@ func withKind(err error) error {
 }
 
 func (c *cli) exec(ctx context.Context, name string, argv []string, f execFlags) error {
-	kind, err := c.stated()
+	inv, err := c.openInventory()
 	if err != nil {
 		return err
 	}
-	inv, err := c.loadInventory()
+	target, err := c.target(inv, name)
 	if err != nil {
 		return err
 	}
-	target, err := inv.Target(name, kind)
-	if err != nil {
-		return err
-	}
-	if f.sudo && target.Kind == inventory.Prod && kind != inventory.Prod {
+	if kind, _ := c.kind(); f.sudo && target.Kind == inventory.Prod && kind != inventory.Prod {
 		return fail(exitRefused, fmt.Errorf("%s is production (%s): exec --sudo there needs --target-kind prod", name, target.Origins["target_kind"]))
 	}
 	command := nodeexec.Command{Argv: argv, Sudo: f.sudo, Timeout: f.timeout, Env: map[string]string{}}
@@ -132,8 +128,7 @@ func execExit(res nodeexec.Result, err error) error {
 		return nil
 	case err == nil:
 		return fail(exitFindings, nil)
-	case kind == nodeexec.KindUnreachable || kind == nodeexec.KindAuth || kind == nodeexec.KindHostKey ||
-		kind == nodeexec.KindVMStopped || kind == nodeexec.KindVMMissing || kind == nodeexec.KindLost:
+	case unreachable(err):
 		return fail(exitUnreachable, err)
 	case kind == nodeexec.KindDeadline:
 		return fail(exitFindings, err)
