@@ -3,16 +3,15 @@ module github.com/nestor-tools/nestor
 go 1.26.0
 
 require (
+	github.com/google/renameio/v2 v2.0.2
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/sync v0.25.0
 	k8s.io/apimachinery v0.37.2
+	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/google/renameio/v2 v2.0.2 // indirect
-	github.com/kr/text v0.2.0 // indirect
-	golang.org/x/sync v0.25.0 // indirect
-)
+require github.com/kr/text v0.2.0 // indirect
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
