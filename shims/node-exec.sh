@@ -4,7 +4,6 @@
 # Sourced, it defines node_exec (same arguments) and changes nothing else of the caller.
 # Returns the command's exit code; 125 and one line on stderr for a failure of its own. bash 3.2, no errexit.
 # NODE's coordinates: "nestor resolve" ($NESTOR_BIN), or NODE_EXEC_* where NODE_EXEC_NODE is NODE. See README.md.
-
 node_exec() { (_node_exec_main "$@"); }
 _node_exec_die() { printf 'node-exec: %s\n' "$*" >&2 && exit 125; }
 
@@ -31,7 +30,8 @@ _node_exec_set() {
 }
 
 _node_exec_main() {
-  set +euC -f && shopt -u nocasematch # in a subshell or a process of its own: the caller's options stay
+  set +euC -f # in a subshell or a process of its own: the caller's options stay as they are
+  shopt -u nocasematch patsub_replacement 2>/dev/null
   local t_NODE='' t_TARGET_KIND='' t_TRANSPORT='' t_HOST='' t_USER='' t_PORT='' t_IDENTITY='' t_SSH_ARGS=()
   local t_CONTROL_PATH='' t_CONTROL_PERSIST='' t_HOST_KEYS='' IFS=$' \t\n' line lines='' key node want='' effective='' cmd opts wrap code=0
   while [[ ${1-} == -* ]]; do
@@ -78,7 +78,7 @@ _node_exec_main() {
       [[ $t_HOST_KEYS != accept-new ]] || opts[3]=StrictHostKeyChecking=accept-new
       opts+=(${t_PORT:+-p "$t_PORT"} ${t_USER:+-l "$t_USER"} ${t_IDENTITY:+-i "$t_IDENTITY"} ${t_SSH_ARGS[@]+"${t_SSH_ARGS[@]}"} -T -S "${t_CONTROL_PATH:-none}")
       opts+=(-o ConnectTimeout=10 -o ServerAliveInterval=15 -o ServerAliveCountMax=3)
-      [[ -z $effective ]] || exec ssh -G "${opts[@]}" -- "$t_HOST"
+      [[ -z $effective ]] || { printf '#%s\n' "$(printf ' %q' ssh "${opts[@]}" -- "$t_HOST")" && exec ssh -G "${opts[@]}" -- "$t_HOST"; }
       cmd=(ssh "${opts[@]}" -- "$t_HOST" "$line")
       ;;
     *) _node_exec_die "$node: unknown transport '$t_TRANSPORT'" ;;
@@ -94,7 +94,7 @@ _node_exec_main() {
       tee >(LC_ALL=C grep level=fatal >/dev/null && echo fatal >&4) >&2 3>&-; } 4>&1)
     [[ $code != 1$'\n'fatal ]] || _node_exec_die "$node: limactl did not run it"
   fi
-  return "${code%%$'\n'*}"
+  return "$((${code%%$'\n'*} + 0))"
 }
 
 if [[ ${BASH_SOURCE[0]-$0} == "$0" ]]; then _node_exec_main "$@"; fi

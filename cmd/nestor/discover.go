@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nestor-tools/nestor/mapping"
-	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/discover"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
@@ -110,9 +109,7 @@ func discoverExit(failures []discover.Failure) error {
 		return nil
 	}
 	for _, failure := range failures {
-		switch nodeexec.KindOf(failure) {
-		case nodeexec.KindUnreachable, nodeexec.KindAuth, nodeexec.KindHostKey, nodeexec.KindVMStopped, nodeexec.KindVMMissing:
-		default:
+		if !unreachable(failure) {
 			return fail(exitUnevaluated, nil)
 		}
 	}
@@ -122,20 +119,11 @@ func discoverExit(failures []discover.Failure) error {
 // nodesToDiscover are the nodes that the pattern selects in the inventory;
 // without an inventory and a pattern, this machine.
 func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
-	fromEnv, _ := c.env("NESTOR_INVENTORY")
-	name, err := inventory.Find(inventory.Choice{
-		Flag: c.inventory, Env: fromEnv, Kind: inventory.Kind(c.targetKind),
-		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
-	})
+	inv, err := c.openInventory()
 	if errors.Is(err, inventory.ErrNoInventory) && pattern == "" {
 		fmt.Fprintln(c.err, "nestor: no inventory here: reading this machine")
-		here := inventory.Target{Node: "localhost", Transport: inventory.TransportLocal}
-		return []discover.Node{{Runner: nodeexec.Open(here, nodeexec.Options{})}}, nil
+		return []discover.Node{{Runner: c.open(inventory.Target{Node: "localhost", Transport: inventory.TransportLocal})}}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	inv, err := inventory.Load(os.DirFS(filepath.Dir(name)), filepath.Base(name), c.env)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +133,7 @@ func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
 	}
 	var nodes []discover.Node
 	for _, node := range names {
-		target, err := inv.Target(node, inventory.Kind(c.targetKind))
+		target, err := c.target(inv, node)
 		if err != nil {
 			return nil, err
 		}
@@ -153,10 +141,7 @@ func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, discover.Node{
-			Runner: nodeexec.Open(target, nodeexec.Options{AcceptNewHostKeys: c.hostKeys == "accept-new"}),
-			Roles:  groups,
-		})
+		nodes = append(nodes, discover.Node{Runner: c.open(target), Roles: groups})
 	}
 	return nodes, nil
 }
