@@ -83,8 +83,10 @@ host() {
 disks() {
   old=NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,RM,ROTA,MOUNTPOINT,FSTYPE,LABEL,UUID,PKNAME,SERIAL,WWN,MODEL,TRAN
   for columns in "$old,PATH,PTTYPE,PARTTYPE,MOUNTPOINTS" "$old,PATH,PTTYPE,PARTTYPE" "$old"; do
-    lsblk -J -b -o "$columns" 2>/dev/null && return
-    [ "$?" = 127 ] && break
+    if listing=$(lsblk -J -b -o "$columns" 2>/dev/null); then
+      printf '%s\n' "$listing"
+      return
+    fi
   done
   lsblk -P -b -o "${old%,WWN,*},MODEL"
 }
@@ -118,7 +120,7 @@ byid() { ls -l /dev/disk/by-id; }
 # signatures reads the devices themselves; lsblk only knows what udev noted.
 # A floppy or an optical drive is left alone: opening it may take seconds.
 signatures() {
-  command -v wipefs >/dev/null || return 127
+  wipefs --version >/dev/null || return
   for device in /sys/class/block/*; do
     device=${device##*/}
     case $device in
@@ -177,9 +179,10 @@ cni() {
 
 # redact FILE: prints a JSON file without the values of its secrets.
 redact() {
-  sed -e 's/\("[^"]*[Tt][Oo][Kk][Ee][Nn]"[[:space:]]*:[[:space:]]*\)"[^"]*"/\1"(removed)"/g' \
-    -e 's/\("[^"]*[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd]"[[:space:]]*:[[:space:]]*\)"[^"]*"/\1"(removed)"/g' \
-    -e 's/\("[^"]*[Ss][Ee][Cc][Rr][Ee][Tt]"[[:space:]]*:[[:space:]]*\)"[^"]*"/\1"(removed)"/g' "$1"
+  value='"[[:space:]]*:[[:space:]]*)"([^"\\]|\\.)*"/\1"(removed)"/g'
+  sed -E -e "s/(\"[^\"]*[Tt][Oo][Kk][Ee][Nn]$value" \
+    -e "s/(\"[^\"]*[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd]$value" \
+    -e "s/(\"[^\"]*[Ss][Ee][Cc][Rr][Ee][Tt]$value" "$1"
 }
 
 kubelet() {

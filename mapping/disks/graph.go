@@ -70,6 +70,7 @@ func (g *graph) addSysfs() {
 		s := &g.in.Sysfs.Value[i]
 		byDev[s.Dev] = s.Name
 	}
+	delete(byDev, "") // a device without a number is nobody's parent
 	for i := range g.in.Sysfs.Value {
 		s := &g.in.Sysfs.Value[i]
 		n := g.byKName[s.Name]

@@ -196,6 +196,7 @@ func (g *graph) doubts(n *node) []string {
 	doubt(n.sys != nil && n.inLsblk && n.SizeBytes >= 0 && n.sys.SizeBytes != n.SizeBytes, "lsblk and the kernel disagree about its size")
 	doubt(n.ReadOnly, "it is read-only")
 	doubt(n.Removable, "it is removable")
+	doubt(n.Transport == "usb", "it is attached over USB")
 	doubt(!g.rootFound, "the device that carries / was not found among the disks")
 	return doubts
 }

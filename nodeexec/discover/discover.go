@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -127,11 +126,12 @@ func ask(ctx context.Context, node nodeexec.Runner, o Options) (*mapping.NodeFac
 	res, err := node.Run(ctx, nodeexec.Command{Argv: argv, Stdout: &out, Sudo: o.Sudo, Timeout: o.Timeout})
 	if o.Raw != nil && out.Len() > 0 {
 		if rawErr := o.Raw(node.Name(), out.Bytes()); rawErr != nil {
-			err = errors.Join(err, rawErr)
+			err = joined(err, rawErr)
 		}
 	}
 	if err == nil && res.ExitCode != 0 {
-		err = fmt.Errorf("%s: the probe ended with exit code %d: %.200s", node.Name(), res.ExitCode, bytes.TrimSpace(res.Stderr.Bytes()))
+		complaint, _, _ := bytes.Cut(bytes.TrimSpace(res.Stderr.Bytes()), []byte("\n"))
+		err = fmt.Errorf("%s: the probe ended with exit code %d: %.200s", node.Name(), res.ExitCode, complaint)
 	}
 	answer, parseErr := probe.Parse(out.Bytes())
 	switch {
@@ -146,6 +146,14 @@ func ask(ctx context.Context, node nodeexec.Runner, o Options) (*mapping.NodeFac
 	}
 	facts := mapping.FromProbe(answer, mapping.Options{Loops: o.Loops})
 	return &facts, err
+}
+
+// joined puts two errors on one line.
+func joined(a, b error) error {
+	if a == nil {
+		return b
+	}
+	return fmt.Errorf("%w; %w", a, b)
 }
 
 func kind(err error) string {
