@@ -13,18 +13,36 @@ import (
 // comment behind it even) and where it is none as the text itself.
 func iniValue(text string, o Origin) Value {
 	p := &literal{s: strings.TrimLeft(text, " \t"), origin: o}
-	v, ok := p.value(0)
+	v, ok := p.tuple()
 	if p.space(); !ok || p.s != "" {
 		return stringValue(text, o)
 	}
 	return v
 }
 
+// tuple reads one value, or several between commas, which are a tuple without
+// parentheses: the list [1, 2] may be written "1, 2".
+func (p *literal) tuple() (Value, bool) {
+	v, ok := p.value(0)
+	if !ok || !p.accept(",") {
+		return v, ok
+	}
+	items := []Value{v}
+	for p.space(); p.s != ""; p.space() {
+		if v, ok = p.value(0); !ok {
+			return v, false
+		}
+		if items = append(items, v); !p.accept(",") {
+			break
+		}
+	}
+	return Value{typ: List, nest: &nested{items: items}, origin: p.origin}, true
+}
+
 // literal is a reader of Python's literal expressions.
 type literal struct {
 	s      string // what is left
 	origin Origin
-	inside int // brackets open: newlines are blanks there
 }
 
 // space skips blanks and a comment. A comment ends the expression.
