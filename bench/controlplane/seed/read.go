@@ -47,7 +47,7 @@ func Read(name string, r io.Reader) ([]Object, error) {
 	var doc bytes.Buffer
 	first := 1
 	flush := func(next int) error {
-		more, err := readDocument(fmt.Sprintf("%s:%d", name, first), doc.Bytes())
+		more, err := readDocument(name, first, doc.Bytes())
 		objects = append(objects, more...)
 		doc.Reset()
 		first = next
@@ -62,22 +62,26 @@ func Read(name string, r io.Reader) ([]Object, error) {
 		// A line that starts with --- is a document marker wherever it
 		// stands, even inside a block scalar.
 		if text := strings.TrimRight(line, " \t\r\n"); text == "---" || strings.HasPrefix(text, "--- ") {
-			if err := flush(number + 1); err != nil {
+			if err := flush(number); err != nil {
 				return nil, err
 			}
 			line = strings.TrimPrefix(line, "---")
 		}
 		doc.WriteString(line)
 		if err == io.EOF {
-			return objects, flush(number + 1)
+			return objects, flush(number)
 		}
 	}
 }
 
-func readDocument(source string, doc []byte) ([]Object, error) {
+func readDocument(name string, first int, doc []byte) ([]Object, error) {
+	source := fmt.Sprintf("%s:%d", name, first)
 	json, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", source, err)
+		// Once more with the lines before it, so that the parser's line
+		// numbers are the file's; on one line.
+		_, err = yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), first-1), doc...))
+		return nil, fmt.Errorf("%s: %s", source, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if string(json) == "null" { // comments only
 		return nil, nil

@@ -32,10 +32,10 @@ items:
 		got = append(got, o.String())
 	}
 	assert.Equal(t, []string{
-		"in.yaml:3: Service shop/web",
-		"in.yaml:8: Node node1",
-		"in.yaml:8: ConfigMap text",
-		"in.yaml:15: Namespace last",
+		"in.yaml:2: Service shop/web",
+		"in.yaml:7: Node node1",
+		"in.yaml:7: ConfigMap text",
+		"in.yaml:14: Namespace last",
 	}, got)
 	assert.Equal(t, map[string]any{"name": "web", "namespace": "shop"}, objects[0].Object["metadata"], "a server's own fields are dropped")
 }
@@ -59,7 +59,7 @@ func TestRead_Refuses(t *testing.T) {
 		"kind: [\n":                             "in.yaml:1: ",
 		"a: 1\n---\nkind: {\n":                  "in.yaml:1: ", // no kind in the first
 		"apiVersion: v1\nmetadata: {name: a}\n": "in.yaml:1: ",
-		"---\n# x\nkind: Node\nkind: Pod\n":     "in.yaml:2: ", // a duplicate key
+		"---\n# x\nkind: Node\nkind: Pod\n":     `line 4: key "kind" already set`, // the line of the file
 		"apiVersion: v1\nkind: Node\n":          "Node without metadata.name",
 		"just text\n":                           "in.yaml:1: ",
 	} {
