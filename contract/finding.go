@@ -1,5 +1,7 @@
 package contract
 
+import "slices"
+
 // Severity of a finding.
 type Severity string
 
@@ -36,4 +38,14 @@ type Rule struct {
 }
 
 // Rules gives every rule, sorted by ID.
-func Rules() []Rule { return nil }
+func Rules() []Rule {
+	all := slices.Clone(rules)
+	for i := range all {
+		page, err := pages.ReadFile("rules/" + all[i].ID + ".md")
+		if err != nil {
+			continue // a test reads them all
+		}
+		all[i].Doc = string(page)
+	}
+	return all
+}
