@@ -71,21 +71,23 @@ func (c *checker) in(source string, at kube.Position) bool {
 func pos(p kube.Position) Position { return Position(p) }
 
 // accepted finds the entry that accepts an object that is not an exposure.
-func (c *checker) accepted(o kube.Object, at kube.Position, kinds ...string) *Accept {
+func (c *checker) accepted(o kube.Object, at kube.Position, kinds ...string) (first *Accept) {
 	for i := range c.Accept {
 		a := &c.Accept[i]
 		if a.Expired(c.Today) {
 			continue
 		}
 		byFile := strings.EqualFold(a.Kind, "File") && c.matchesFile(a.Name, at.File)
-		byName := a.Name == o.Name && o.Name != "" && kube.SameNamespace(a.Namespace, o.Namespace) &&
+		byName := a.Name == o.Name && o.Name != "" && a.inNamespace(o.Namespace) &&
 			(strings.EqualFold(a.Kind, o.Kind) || slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(a.Kind, k) }))
 		if byFile || byName {
 			c.used[a] = true
-			return a
+			if first == nil {
+				first = a
+			}
 		}
 	}
-	return nil
+	return first
 }
 
 // matchesFile compares a file with a name, a folder or a pattern of the
@@ -115,8 +117,10 @@ func (c *checker) exposures() {
 	var order []key
 	onHost := map[[2]string]bool{} // pods of which the host network is reported: implied ports say no more
 	for _, j := range c.matching.Exposures {
-		if j.Accept != nil {
-			c.used[j.Accept] = true
+		for i := range c.Accept {
+			if a := &c.Accept[i]; j.Endpoint == "" && a.Covers(j.Exposure, c.Today) {
+				c.used[a] = true
+			}
 		}
 		if j.Endpoint != "" || j.Accept != nil {
 			continue

@@ -374,18 +374,54 @@ func (c *checker) policies(p Promise, pod map[string]string, protocol string, nu
 		"add an ingress rule for that port with no from:, or with an ipBlock", p.Endpoint.At("exposed"), pos(p.Exposing.At))
 }
 
-// credential looks for the name of the Secret in what is versioned.
+// credential looks for a misspelt Secret: what is versioned does not name it
+// and names one that is almost the same. A Secret that nothing names may well
+// be made by a program.
 func (c *checker) credential(e *Endpoint) {
 	name := e.Credential.Secret
-	if name == "" {
+	if name == "" || c.Platform.names(name) {
 		return
 	}
-	named := func(o kube.Object) bool { return o.Name == name && kube.SameNamespace(o.Namespace, e.Namespace) }
-	known := slices.ContainsFunc(c.tree.Secrets, func(s manifest.Secret) bool { return named(s.Object) }) || slices.ContainsFunc(c.tree.SecretRefs, named)
-	if known || c.chartIn(e) || c.Platform.names(name) {
+	var near *kube.Object
+	look := func(o kube.Object) bool {
+		if !kube.SameNamespace(o.Namespace, e.Namespace) {
+			return false
+		}
+		if near == nil && distance(o.Name, name) <= 2 {
+			near = &o
+		}
+		return o.Name == name
+	}
+	for _, s := range c.tree.Secrets {
+		if look(s.Object) {
+			return
+		}
+	}
+	if slices.ContainsFunc(c.tree.SecretRefs, look) || near == nil {
 		return
 	}
-	c.report("credential-unknown", e.At("credential"), e.ID, fmt.Sprintf("nothing versioned names Secret %s in namespace %s", name, e.Namespace), "check its spelling; a Secret that a program creates is known to the live cluster alone")
+	c.report("credential-unknown", e.At("credential"), e.ID, fmt.Sprintf("nothing versioned names Secret %s in namespace %s, and Secret %s is named", name, e.Namespace, near.Name), "write secret: "+near.Name+", if that is the one", pos(near.At))
+}
+
+// distance is Levenshtein's, of short names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // portalAccess reports roles that let the portal's account read Secrets: the

@@ -121,9 +121,10 @@ func schemeOf(name string) string {
 
 // Covers tells whether the entry accepts the exposure on that day. Kinds are
 // compared without regard to case; the kind of the object is as good as that
-// of the exposure, and a HostNetwork entry covers the pod's ports as well.
+// of the exposure, and a HostNetwork entry covers the pod's ports as well. An
+// entry without a namespace covers what names none either.
 func (a Accept) Covers(e kube.Exposure, today time.Time) bool {
-	if a.Expired(today) || a.Name != e.Name || !kube.SameNamespace(a.Namespace, e.Namespace) {
+	if a.Expired(today) || a.Name != e.Name || !a.inNamespace(e.Namespace) {
 		return false
 	}
 	if a.Port != 0 && a.Port != e.Port && a.Port != e.NodePort {
@@ -131,6 +132,12 @@ func (a Accept) Covers(e kube.Exposure, today time.Time) bool {
 	}
 	return strings.EqualFold(a.Kind, string(e.Kind)) || strings.EqualFold(a.Kind, e.Object) ||
 		(strings.EqualFold(a.Kind, string(kube.HostNetwork)) && e.Kind == kube.HostPort)
+}
+
+// inNamespace lets an entry stand for what is yet to be given a namespace,
+// and never the other way round: an entry must not accept more than it says.
+func (a Accept) inNamespace(namespace string) bool {
+	return a.Namespace == namespace || namespace == ""
 }
 
 // Expired tells whether the entry's last day is over. A zero today expires

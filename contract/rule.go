@@ -19,7 +19,7 @@ var rules = []Rule{
 	{ID: "contract-field", Severity: Error, Summary: "a field of the contract is unknown, missing or of the wrong type"},
 	{ID: "contract-note", Severity: Info, Summary: "the contract can be read in two ways"},
 	{ID: "contract-syntax", Severity: Error, Summary: "a file of the contract is not YAML that can be read"},
-	{ID: "credential-unknown", Severity: Info, Summary: "nothing in the repository names the Secret of a credential"},
+	{ID: "credential-unknown", Severity: Warning, Summary: "the Secret of a credential looks misspelt"},
 	{ID: "endpoint-duplicate", Severity: Error, Summary: "two endpoints have the same id"},
 	{ID: "exposed-without-nodeport", Severity: Error, Summary: "an endpoint is exposed and no NodePort Service exposes it"},
 	{ID: "exposure-ambiguous", Severity: Error, Summary: "several Services could expose an endpoint"},

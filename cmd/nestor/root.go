@@ -91,6 +91,6 @@ func newRootCmd(c *cli) *cobra.Command {
 	f.StringVar(&c.hostKeys, "host-keys", "strict", "host keys: strict, or accept-new to learn unknown ones")
 	f.StringVarP(&c.output, "output", "o", "text", "text, json or yaml, where the verb has them")
 
-	root.AddCommand(newVersionCmd(c))
+	root.AddCommand(newVersionCmd(c), newContractCmd(c))
 	return root
 }

@@ -30,13 +30,14 @@ func (r *reader) stream(b []byte) {
 		r.problem(Unread, kube.Position{File: r.file, Line: 1}, "UTF-16; save it as UTF-8")
 		return
 	}
+	isTemplateFile := templateSuffix(r.file) != ""
 	templated := -1 // the file's problem about templates: one for all its documents
 	for _, chunk := range yamldoc.Split(b) {
 		r.tree.Documents++
 		root, problems := chunk.Parse()
 		for _, p := range problems {
 			at := kube.Position{File: r.file, Line: p.Line, Column: p.Column}
-			if p.Kind != yamldoc.Template {
+			if p.Kind != yamldoc.Template && !isTemplateFile {
 				r.problem(ProblemKind(p.Kind), at, "%s", p.Message)
 				if p.Earlier > 0 {
 					last := &r.tree.Problems[len(r.tree.Problems)-1]
@@ -89,21 +90,32 @@ func (r *reader) hint(p *Problem, b []byte) {
 }
 
 func (r *reader) document(root yamldoc.Node) {
-	base := path.Base(r.file)
-	isKustomization := base == "kustomization.yaml" || base == "kustomization.yml" || base == "Kustomization"
 	switch {
 	case root.Kind() == yamldoc.Sequence:
 		if !r.jsonPatch(root) {
 			r.elsewhere(ByValues, kube.Object{}, root)
 		}
 	case root.Kind() != yamldoc.Mapping:
-	case isKustomization || root.Get("kind").Text() == "Kustomization" && strings.HasPrefix(root.Get("apiVersion").Text(), "kustomize.config.k8s.io/"):
+	case r.isKustomization(root):
 		r.kustomization(root)
 	case root.Get("kind").Kind() == yamldoc.Scalar && (root.Get("apiVersion").Kind() == yamldoc.Scalar || root.Get("metadata").Kind() == yamldoc.Mapping):
 		r.object(root, root.Get("apiVersion").Text(), root.Get("kind").Text(), 0)
 	case root.Get("contract_version").Kind() == yamldoc.Missing:
 		r.elsewhere(ByValues, kube.Object{}, root)
 	}
+}
+
+// isKustomization knows one by its file's name, by its kind, which may be left
+// out, or by fields that nothing else has.
+func (r *reader) isKustomization(root yamldoc.Node) bool {
+	switch path.Base(r.file) {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return true
+	}
+	if root.Get("kind").Kind() != yamldoc.Missing {
+		return strings.HasPrefix(root.Get("apiVersion").Text(), "kustomize.config.k8s.io/")
+	}
+	return root.Get("patchesJson6902").Kind() == yamldoc.Sequence || root.Get("patchesStrategicMerge").Kind() == yamldoc.Sequence
 }
 
 // maxListDepth bounds lists in lists.
@@ -166,6 +178,8 @@ func (r *reader) object(n yamldoc.Node, apiVersion, kind string, depth int) {
 		}
 		r.tree.Secrets = append(r.tree.Secrets, s)
 	case builtin(group):
+	case o.Name == "" && meta.Get("generateName").Kind() == yamldoc.Missing:
+		r.elsewhere(ByValues, kube.Object{Kind: kind}, n) // a tool's own file, never an object of a cluster
 	default:
 		r.custom(o, group, n)
 	}

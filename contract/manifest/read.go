@@ -64,6 +64,10 @@ func Read(ctx context.Context, tree fs.FS, o Options) (*Tree, error) {
 		all.merge(part)
 	}
 	all.Charts = append(all.Charts, charts...)
+	all.Elsewhere = slices.DeleteFunc(all.Elsewhere, func(e Elsewhere) bool {
+		// the chart is reported as a whole
+		return e.By == ByValues && slices.ContainsFunc(charts, func(c kube.Object) bool { return strings.HasPrefix(e.At.File, path.Dir(c.At.File)+"/") })
+	})
 	all.applyKustomize()
 	return all, nil
 }
@@ -113,16 +117,19 @@ func list(tree fs.FS, o Options) (names []string, charts []kube.Object, err erro
 	return names, charts, err
 }
 
-// isManifestName tells whether a file may hold manifests: YAML, JSON, or a
-// template of YAML.
-func isManifestName(name string) bool {
-	base := path.Base(name)
-	for _, ext := range []string{".tmpl", ".gotmpl", ".tpl", ".j2"} {
-		if cut, ok := strings.CutSuffix(base, ext); ok {
-			base = cut
-			break
-		}
+// templateSuffix is the extension that names a file as a template, or "".
+func templateSuffix(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".tmpl", ".gotmpl", ".tpl", ".j2":
+		return ext
 	}
+	return ""
+}
+
+// isManifestName tells whether a file may hold manifests: YAML, JSON, or a
+// template of them.
+func isManifestName(name string) bool {
+	base := strings.TrimSuffix(path.Base(name), templateSuffix(name))
 	switch path.Ext(base) {
 	case ".yaml", ".yml", ".json":
 		return true
