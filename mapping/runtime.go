@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -94,6 +93,9 @@ func cniFact(out probe.Output, runtime Observed[cri.Runtime]) Observed[cni.Selec
 		folder = "/var/lib/rancher/k3s/agent/etc/cni/net.d"
 	}
 	listing := out.Bytes("cni:" + folder)
+	if listing.State == fact.IsPresent && strings.TrimSpace(string(listing.Value)) == "" {
+		return fact.Absent[cni.Selection](folder + " is empty")
+	}
 	return fact.Then(listing, func(b []byte) (cni.Selection, error) {
 		var files []cni.File
 		for line := range strings.Lines(string(b)) {
@@ -105,9 +107,6 @@ func cniFact(out probe.Output, runtime Observed[cri.Runtime]) Observed[cni.Selec
 			if f.Name != "" {
 				files = append(files, f)
 			}
-		}
-		if len(files) == 0 {
-			return cni.Selection{}, fmt.Errorf("%s is empty", folder)
 		}
 		return cni.Select(runtime.Value.Name, folder, files, plugins(out)), nil
 	})

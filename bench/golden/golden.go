@@ -89,3 +89,15 @@ func Fuzz[T any](f *testing.F, parse func([]byte) (T, error), check func(t *test
 		check(t, v)
 	})
 }
+
+// File compares got with the file's content.
+func File(t testing.TB, name string, got []byte) {
+	t.Helper()
+	if *update {
+		require.NoError(t, os.WriteFile(name, got, 0o644))
+		return
+	}
+	want, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -99,10 +100,14 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 	return discoverExit(failures)
 }
 
-// rawName is the file of a node's raw answer. A name from an inventory may
-// hold anything; only one that could leave the folder is changed.
+// rawName is the file of a node's raw answer. A name that would leave the
+// folder loses what leads out of it.
 func rawName(node string) string {
-	return filepath.Base(filepath.Clean("/"+node)) + ".probe"
+	base := path.Base(path.Clean("/" + node))
+	if base == "/" {
+		base = "_"
+	}
+	return base + ".probe"
 }
 
 // discoverExit gives the exit code for the nodes that are missing: 3 where
