@@ -116,7 +116,8 @@ func (c Chunk) syntaxProblem(err error) Problem {
 		p.Message = fmt.Sprintf("%s (near line %d)", p.Message, p.Line)
 		p.Line = c.Line + bytes.Count(c.Text[:at], []byte("\n"))
 	case m != nil && strings.HasPrefix(p.Message, "did not find expected"):
-		p.Line++ // 0-based where the parser and not the scanner speaks
+		// 0-based where the parser and not the scanner speaks; at most the last line
+		p.Line = min(p.Line+1, c.Line+bytes.Count(bytes.TrimRight(c.Text, "\r\n"), []byte("\n")))
 	}
 	return p
 }
