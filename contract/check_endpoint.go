@@ -232,8 +232,7 @@ func (c *checker) exposed(p Promise) bool {
 		return false
 	}
 	if p.Port == nil {
-		leads := fmt.Sprintf("port %d", e.Port)
-		c.report("exposure-port", pos(p.Exposing.At), e.ID, fmt.Sprintf("Service %s has no port, or several, that could be %s of the endpoint", p.Exposing.Name, leads), "give it one port whose targetPort is that of Service "+e.Service, e.At("port"))
+		c.wrongPort(p)
 		return false
 	}
 	for _, port := range p.Exposing.Ports {
@@ -250,11 +249,25 @@ func (c *checker) exposed(p Promise) bool {
 		c.report("exposure-selector", pos(p.Exposing.SelectorAt), e.ID, fmt.Sprintf("Service %s selects %s, and Service %s selects %s", p.Exposing.Name, labelText(p.Exposing.Selector), b.Name, labelText(b.Selector)), "give both the same selector", pos(b.SelectorAt))
 		return false
 	}
-	if backendPort := portOf(b, e.Port); backendPort != nil && !m.sameTarget(b, *p.Port, *backendPort) {
-		c.report("exposure-port", pos(p.Port.TargetAt), e.ID, fmt.Sprintf("port %d of Service %s leads to %s, and port %d of Service %s to %s", p.Port.Port, p.Exposing.Name, targetText(*p.Port), backendPort.Port, b.Name, targetText(*backendPort)), "give both the same targetPort", pos(backendPort.TargetAt))
-		return false
-	}
 	return true
+}
+
+// wrongPort says why no port of the exposing Service is the endpoint's.
+func (c *checker) wrongPort(p Promise) {
+	e, x := p.Endpoint, p.Exposing
+	var mine *kube.ServicePort
+	if p.Backend != nil && p.Backend != x {
+		mine = portOf(p.Backend, e.Port)
+	}
+	theirs := portOf(x, e.Port)
+	if theirs == nil && len(x.Ports) == 1 {
+		theirs = &x.Ports[0]
+	}
+	if mine != nil && theirs != nil {
+		c.report("exposure-port", pos(theirs.TargetAt), e.ID, fmt.Sprintf("port %d of Service %s leads to %s, and port %d of Service %s to %s", theirs.Port, x.Name, targetText(*theirs), mine.Port, p.Backend.Name, targetText(*mine)), "give both the same targetPort", pos(mine.TargetAt))
+		return
+	}
+	c.report("exposure-port", pos(x.At), e.ID, fmt.Sprintf("no port of Service %s is known to be port %d of the endpoint", x.Name, e.Port), "give it one port whose targetPort is that of Service "+e.Service, e.At("port"))
 }
 
 func (c *checker) find(e *Endpoint, name string) *kube.Service {
