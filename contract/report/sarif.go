@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -37,7 +38,8 @@ type (
 	sarifRule struct {
 		ID               string       `json:"id"`
 		ShortDescription sarifText    `json:"shortDescription"`
-		Help             *sarifText   `json:"help,omitempty"`
+		FullDescription  sarifText    `json:"fullDescription"` // GitHub wants all three
+		Help             sarifText    `json:"help"`
 		Configuration    sarifSetting `json:"defaultConfiguration"`
 	}
 	sarifSetting struct {
@@ -90,11 +92,9 @@ func writeSARIF(w io.Writer, findings []contract.Finding, o Options) error {
 		Results:    []sarifResult{},
 	}
 	for _, r := range o.Rules {
-		rule := sarifRule{ID: r.ID, ShortDescription: sarifText{Text: sarifMessage(r.Summary)}, Configuration: sarifSetting{level(r.Severity)}}
-		if r.Doc != "" {
-			rule.Help = &sarifText{Text: sarifMessage(r.Doc), Markdown: r.Doc}
-		}
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
+		summary := sarifText{Text: sarifMessage(r.Summary)}
+		help := sarifText{Text: sarifMessage(cmp.Or(r.Doc, r.Summary)), Markdown: r.Doc}
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, summary, summary, help, sarifSetting{level(r.Severity)}})
 	}
 	for _, f := range findings {
 		result := sarifResult{
