@@ -103,7 +103,8 @@ var errorLine = regexp.MustCompile(`^line (\d+): `)
 
 func (c Chunk) syntaxProblem(err error) Problem {
 	p := Problem{Kind: Syntax, Line: c.Line, Message: strings.TrimPrefix(err.Error(), "yaml: ")}
-	if m := errorLine.FindStringSubmatch(p.Message); m != nil {
+	m := errorLine.FindStringSubmatch(p.Message)
+	if m != nil {
 		p.Message = p.Message[len(m[0]):]
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			p.Line = c.Line + n - 1
@@ -114,8 +115,9 @@ func (c Chunk) syntaxProblem(err error) Problem {
 		p.Kind = Template
 		p.Message = fmt.Sprintf("%s (near line %d)", p.Message, p.Line)
 		p.Line = c.Line + bytes.Count(c.Text[:at], []byte("\n"))
-	case strings.HasPrefix(p.Message, "did not find expected"):
-		p.Line++ // 0-based where the parser and not the scanner speaks
+	case m != nil && strings.HasPrefix(p.Message, "did not find expected"):
+		// 0-based where the parser and not the scanner speaks; at most the last line
+		p.Line = min(p.Line+1, c.Line+bytes.Count(bytes.TrimRight(c.Text, "\r\n"), []byte("\n")))
 	}
 	return p
 }
