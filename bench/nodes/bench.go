@@ -154,9 +154,7 @@ func (b *Bench) Log(name string) string {
 }
 
 // Kill ends a node at once with all that runs on it; open connections are cut
-// and new ones refused. (For a node that falls silent, see LinkDown.) A
-// loopback node loses its listener and its connections, and what runs in them
-// lives on.
+// and new ones refused. (For a node that falls silent, see LinkDown.)
 func (b *Bench) Kill(ctx context.Context, name string) error {
 	m, err := b.member(name)
 	if err != nil {
