@@ -26,7 +26,7 @@ const (
 	KindCanceled    Kind = "canceled"     // the context was cancelled; see Error.Remote
 	KindLost        Kind = "lost"         // the connection broke after the command had started
 	KindProtocol    Kind = "protocol"     // what came back makes no sense: 0 with nothing run, a shim's fault
-	KindOutput      Kind = "output"       // the caller's Stdin, Stdout or Stderr failed
+	KindStream      Kind = "stream"       // the caller's own Stdin, Stdout or Stderr failed
 	KindUnavailable Kind = "no-transport" // bash, ssh or limactl is missing on this machine
 )
 
@@ -83,6 +83,17 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return ""
+}
+
+// lastLine is the last line of text that is not blank, folded.
+func lastLine(text string) string {
+	last := ""
+	for line := range strings.Lines(text) {
+		if line = oneLine(line); line != "" {
+			last = line
+		}
+	}
+	return last
 }
 
 // oneLine folds every run of blanks and control characters into one blank.

@@ -57,9 +57,13 @@ type Target struct {
 	SSHArgs      []string // the inventory's own ssh arguments, split, in order
 	Inventory    string   // absolute path of the inventory, "" when there is none
 	StackID      string   // stack_id where the inventory names one
+	LocalBench   bool     // local_bench: true, a bench on this machine by declaration
 
-	// Origins says where each field above was written, by the name of the
-	// variable that won (ansible_host, target_kind, ...).
+	// Origins says where each field above was written: target_kind,
+	// transport, stack_id, local_bench, ansible_connection, ansible_host,
+	// ansible_port, ansible_user, ansible_ssh_private_key_file (also where
+	// an alias of these won), ansible_ssh_args, ansible_ssh_common_args,
+	// ansible_ssh_extra_args.
 	Origins map[string]Origin
 }
 
@@ -130,35 +134,12 @@ func (t Target) Check() error {
 	return t.checkSSHArgs(refuse)
 }
 
-// Options of ssh(1), OpenSSH 10: those that take a value, and those that do not.
-const (
-	sshValued = "bceilmopBDEFIJLOPQRSWw"
-	sshFlags  = "1246aACfgGkKMnNqsTtvVxXyY"
-)
-
 // checkSSHArgs walks the inventory's arguments as ssh's getopt does, so that
 // no word among them is read as the host.
 func (t Target) checkSSHArgs(refuse func(variable, value, why string) error) error {
-	const variable = "ansible_ssh_common_args"
-	for i := 0; i < len(t.SSHArgs); i++ {
-		word := t.SSHArgs[i]
-		if len(word) < 2 || word[0] != '-' || word == "--" {
-			return refuse(variable, word, "is no option of ssh, which would read it as the host")
-		}
-		for j := 1; j < len(word); j++ {
-			if strings.IndexByte(sshFlags, word[j]) >= 0 {
-				continue
-			}
-			if strings.IndexByte(sshValued, word[j]) < 0 {
-				return refuse(variable, word, "is no option of ssh")
-			}
-			if j == len(word)-1 { // the value is the next word
-				i++
-				if i == len(t.SSHArgs) {
-					return refuse(variable, word, "lacks its value")
-				}
-			}
-			break
+	for o := range sshOptions(t.SSHArgs) {
+		if o.problem != "" {
+			return refuse("ansible_ssh_common_args", o.word, o.problem)
 		}
 	}
 	return nil
