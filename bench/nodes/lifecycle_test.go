@@ -230,7 +230,7 @@ func TestLoopbackWithoutRoot(t *testing.T) {
 	binary, err := os.ReadFile(program)
 	require.NoError(t, err)
 	b := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{
-		Name: "host", User: "debian", Files: map[string]string{"/usr/local/bin/bench-nodes": string(binary)},
+		Name: "host", User: "debian", Sudo: nodes.SudoFree, Files: map[string]string{"/usr/local/bin/bench-nodes": string(binary)},
 	}}})
 	_, err = b.Exec(context.Background(), "host", "chmod", "755", "/usr/local/bin/bench-nodes")
 	require.NoError(t, err)
@@ -247,6 +247,8 @@ func TestLoopbackWithoutRoot(t *testing.T) {
 
 	got = login(t, b, "host", "", "bench-nodes up --dir x")
 	assert.Equal(t, result{3, "", "bench-nodes: namespaced nodes need root on linux\n"}, got)
+	got = login(t, b, "host", "", "sudo bench-nodes up --dir x")
+	assert.Equal(t, result{3, "", "bench-nodes: namespaced nodes need root on linux, and this root lacks CAP_MKNOD\n"}, got)
 	// On this node sshd is what somebody forgot to install.
 	_, err = b.Exec(context.Background(), "host", "rm", "/usr/sbin/sshd")
 	require.NoError(t, err)
