@@ -78,10 +78,11 @@ func (l *loader) addListMember(g *group, section string, member Value) error {
 		return &ReadError{Origin: member.origin, Why: fmt.Sprintf("%s of group %q holds the %s %q, not a name", section, g.name, member.typ, member)}
 	}
 	if section == "children" {
-		return addChild(g, l.graph.addGroup(member.text), member.origin)
+		addChild(g, l.graph.addGroup(member.text), member.origin)
+		return nil
 	}
-	if l.hostCount++; l.hostCount > maxHosts {
-		return &ReadError{Origin: member.origin, Why: fmt.Sprintf("more than %d hosts", maxHosts)}
+	if err := l.spend(1, member.origin); err != nil {
+		return err
 	}
 	_, err := l.graph.addHost(member.text, g, "", member.origin)
 	return err
