@@ -221,7 +221,10 @@ func TestPermitKeepsItsTarget(t *testing.T) {
 // its inventory declares to be the bench.
 func TestNoPermitWithoutDeclaration(t *testing.T) {
 	permits := 0
-	defer func() { t.Logf("%d permits", permits); require.Positive(t, permits, "no permit came out at all, so nothing was shown") }()
+	defer func() {
+		t.Logf("%d permits", permits)
+		require.Positive(t, permits, "no permit came out at all, so nothing was shown")
+	}()
 	rapid.Check(t, func(t *rapid.T) {
 		// Mostly the first, which is harmless, so that permits do come out.
 		pick := func(name string, from ...string) string {

@@ -270,7 +270,7 @@ func (p *expression) concat() (operand, error) {
 			continue
 		}
 		if plus && (left.value.typ != String || right.value.typ != String) {
-			return operand{}, fmt.Errorf("\"+\" between a %s and a %s %w", left.value.typ, right.value.typ, errNeedsAnsible)
+			return operand{}, fmt.Errorf("\"+\" between %s and %s %w", left.value.typ, right.value.typ, errNeedsAnsible)
 		}
 		left = operand{value: stringValue(left.value.text+right.value.text, Origin{})}
 	}
@@ -382,7 +382,7 @@ func (p *expression) index(v, by operand) (operand, error) {
 		item, err := p.e.settle(p.host, item)
 		return operand{value: item}, err
 	}
-	return operand{}, fmt.Errorf("index %q of a %s %w", key, v.value.typ, errNeedsAnsible)
+	return operand{}, fmt.Errorf("index %q of %s %w", key, v.value.typ, errNeedsAnsible)
 }
 
 func (p *expression) primary() (operand, error) {

@@ -200,7 +200,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) ([]entry, error) {
 			return nil, err
 		}
 		if k.typ == List || k.typ == Map {
-			return nil, c.fail(n.Content[i], "a %s cannot be a key", k.typ)
+			return nil, c.fail(n.Content[i], "%s cannot be a key", k.typ)
 		}
 		v, err := c.value(n.Content[i+1], depth+1)
 		if err != nil {
