@@ -390,32 +390,36 @@ read_updates() {
 read_listeners() { ss -Hltunp; }
 
 # kill_tree PID...: ends the processes and all that they started. They are
-# stopped first, level by level, so that none can fork away meanwhile.
+# stopped first, and looked for again, so that none can fork away meanwhile.
 kill_tree() {
-  doomed=$*
-  level=$*
-  while [ -n "$level" ]; do
+  for _ in 1 2 3; do
+    doomed=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v roots="$*" '
+      BEGIN { n = split(roots, list); for (i = 1; i <= n; i++) root[list[i]] = 1 }
+      { pid = $1; sub(/^.*\) /, ""); parent[pid] = $2 }
+      END {
+        for (pid in parent) {
+          for (above = pid; above in parent && !(above in root);) above = parent[above]
+          if (above in root) print pid
+        }
+      }')
     # shellcheck disable=SC2086 # a list of pids
-    kill -s STOP $level 2>/dev/null
-    children=
-    for stat in /proc/[0-9]*/stat; do
-      { read -r line <"$stat"; } 2>/dev/null || continue
-      # shellcheck disable=SC2086 # "PID (name) STATE PPID ..."
-      set -- ${line##*) }
-      case " $level " in *" $2 "*) children="$children ${line%% *}" ;; esac
-    done
-    level=${children# }
-    doomed="$doomed$children"
+    [ -z "$doomed" ] || kill -s STOP $doomed 2>/dev/null
   done
   # shellcheck disable=SC2086
-  kill -s KILL $doomed 2>/dev/null
+  [ -z "$doomed" ] || kill -s KILL $doomed 2>/dev/null
+}
+
+# pids of the sections that still run.
+pids() {
+  for job in $pending; do printf '%s ' "${job#*:}"; done
 }
 
 # stop ends whatever still runs and removes the folder.
 stop() {
   trap '' HUP INT TERM PIPE
   trap - EXIT
-  for job in $pending; do kill_tree "${job#*:}"; done
+  # shellcheck disable=SC2046
+  [ -z "$pending" ] || kill_tree $(pids)
   if [ -n "$clock" ]; then
     kill -s KILL "$watchdog" "$clock" 2>/dev/null
     wait "$watchdog" 2>/dev/null # else bash says "Killed"
@@ -496,8 +500,9 @@ main() {
         ;;
     esac
   done
+  # shellcheck disable=SC2046
+  [ -z "$pending" ] || kill_tree $(pids)
   for job in $pending; do
-    kill_tree "${job#*:}"
     emit "${job%%:*}" cut
   done
   pending=

@@ -14,8 +14,11 @@
 package containerd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -96,4 +99,16 @@ type tree map[string]any
 func (t tree) table(name string) tree {
 	sub, _ := t[name].(map[string]any)
 	return sub
+}
+
+// ParseHosts reads a hosts.toml: the mirrors of one registry, in the order in
+// which they are tried, which is that of the file.
+func ParseHosts(b []byte) ([]string, error) {
+	var doc tree
+	if err := toml.Unmarshal(b, &doc); err != nil {
+		return nil, fmt.Errorf("hosts.toml: %w", err)
+	}
+	hosts := slices.Collect(maps.Keys(doc.table("host")))
+	slices.SortFunc(hosts, func(a, b2 string) int { return bytes.Index(b, []byte(a)) - bytes.Index(b, []byte(b2)) })
+	return hosts, nil
 }

@@ -15,3 +15,14 @@ func FuzzParse(f *testing.F) {
 		require.Contains(t, []int{0, 1, 2, 3, 4}, v.Version)
 	})
 }
+
+func TestParseHosts(t *testing.T) {
+	urls, err := ParseHosts([]byte("server = \"https://docker.io\"\n[host.\"https://z.example.org\"]\n[host.\"https://a.example.org\"]\n"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"https://z.example.org", "https://a.example.org"}, urls)
+	urls, err = ParseHosts(nil)
+	require.NoError(t, err)
+	require.Empty(t, urls)
+	_, err = ParseHosts([]byte("[host"))
+	require.Error(t, err)
+}
