@@ -123,7 +123,6 @@ func (b *Bench) Exec(ctx context.Context, name string, argv ...string) ([]byte, 
 		if !m.Init.alive() {
 			return nil, fmt.Errorf("node %s is dead", name)
 		}
-		// The paths of -S and -W are the node's: its root and its /.
 		argv = append([]string{"nsenter", "--target", fmt.Sprint(m.Init.PID), "--mount", "--uts", "--ipc", "--net",
 			"--pid", "--root", "--wd", "--", "/usr/bin/env", "-i", "PATH=" + safePath, "HOME=/root", "LC_ALL=C.UTF-8"}, argv...)
 	}
@@ -154,9 +153,10 @@ func (b *Bench) Log(name string) string {
 	return string(log)
 }
 
-// Kill ends a node at once with all that runs on it, as a power cut does.
-// Afterwards its address answers nothing, not even a refusal. A loopback node
-// loses its listener and its connections.
+// Kill ends a node at once with all that runs on it; open connections are cut
+// and new ones refused. (For a node that falls silent, see LinkDown.) A
+// loopback node loses its listener and its connections, and what runs in them
+// lives on.
 func (b *Bench) Kill(ctx context.Context, name string) error {
 	m, err := b.member(name)
 	if err != nil {

@@ -253,12 +253,6 @@ func (l *loader) file(name string) error {
 	}
 }
 
-// parse reads JSON where the whole is JSON, else YAML: in this order, as
-// Ansible does for inventories and files of variables.
-func (l *loader) parse(shown string, b []byte) (Value, error) {
-	return l.parseYAML(shown, b)
-}
-
 // read returns a file's content, bounded, and decrypted where it is a vault
 // and the password is there.
 func (l *loader) read(name string) ([]byte, error) {
@@ -273,6 +267,13 @@ func (l *loader) read(name string) ([]byte, error) {
 	}
 	if len(b) > maxFile {
 		return nil, l.fail(name, "larger than %d MiB", maxFile>>20)
+	}
+	if !bytes.HasPrefix(b, []byte(vaultHeader)) {
+		return b, nil
+	}
+	b, err = decryptVault(b, l.opts.VaultPassword)
+	if err != nil {
+		return nil, &ReadError{Origin: Origin{File: l.opts.shown(name)}, Why: err.Error(), Err: err}
 	}
 	return b, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"strconv"
 	"strings"
 )
@@ -50,19 +49,23 @@ type resolver struct {
 }
 
 // value resolves the variable that counts among names. ok is false where none
-// is set.
-func (r *resolver) value(names ...string) (name string, v Value, ok bool, err error) {
+// is set. One that cannot be resolved is an error even where another one
+// counts: it is one in Ansible.
+func (r *resolver) value(names ...string) (winner string, v Value, ok bool, err error) {
 	for _, name := range names {
 		e := &evaluation{inv: r.inv}
 		found, err := e.variable(r.host, name)
 		if err != nil {
 			return "", Value{}, false, r.fail(name, err)
 		}
-		if found.undefined == "" && found.value.typ != Null {
-			return name, found.value, true, nil
+		if found.why != nil {
+			return "", Value{}, false, r.fail(name, found.why)
+		}
+		if !ok && found.undefined == "" && found.value.typ != Null {
+			winner, v, ok = name, found.value, true
 		}
 	}
-	return "", Value{}, false, nil
+	return winner, v, ok, nil
 }
 
 // fail gives an error the variable and where it is written.
@@ -226,9 +229,10 @@ func (r *resolver) identity() error {
 	home, _ := r.inv.opts.Env("HOME")
 	switch {
 	case home != "" && (key == "~" || strings.HasPrefix(key, "~/")):
-		key = path.Join(home, key[1:])
+		key = strings.TrimRight(home, "/") + key[1:]
 	case strings.HasPrefix(key, "~") && key != "~" && !strings.HasPrefix(key, "~/"):
-		return r.fail(identityNames[0], fmt.Errorf("is %q: the home of another user is not looked up; write the path", key))
+		return &ValueError{Node: r.host.name, Variable: "ansible_ssh_private_key_file", Origin: r.target.Origins["ansible_ssh_private_key_file"],
+			Why: fmt.Sprintf("is %q: the home of another user is not looked up; write the path", key)}
 	}
 	r.target.IdentityFile = key
 	return nil

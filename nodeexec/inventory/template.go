@@ -20,7 +20,10 @@ const (
 	maxResult = 1 << 16 // bytes of one value
 )
 
-var errNeedsAnsible = errors.New("cannot be resolved without Ansible")
+var (
+	errNeedsAnsible = errors.New("cannot be resolved without Ansible")
+	errUndefined    = errors.New("is not defined in the inventory")
+)
 
 // evaluation resolves one value of one host.
 type evaluation struct {
@@ -39,6 +42,7 @@ type step struct {
 type operand struct {
 	value     Value
 	undefined string // what is undefined; "" means that value counts
+	why       error  // it is set, and its template holds something undefined
 	host      *host  // hostvars[x]
 	magic     string // "hostvars" or "groups"
 }
@@ -76,7 +80,7 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 		return operand{}, fmt.Errorf("%q %w", name, errNeedsAnsible)
 	}
 	if slices.Contains(e.open, step{h, name}) {
-		return operand{}, fmt.Errorf("the template of %s leads back to itself; %w", name, errNeedsAnsible)
+		return operand{}, fmt.Errorf("the template of %s leads back to itself, which %w", name, errNeedsAnsible)
 	}
 	if e.steps++; e.steps > maxSteps {
 		return operand{}, fmt.Errorf("more than %d references", maxSteps)
@@ -91,6 +95,9 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 	e.open = append(e.open, step{h, name})
 	defer func() { e.open = e.open[:len(e.open)-1] }()
 	v, err := e.settle(h, found[0])
+	if errors.Is(err, errUndefined) {
+		return operand{undefined: name, why: err}, nil // the filter default mends it
+	}
 	return operand{value: v}, err
 }
 
@@ -118,7 +125,7 @@ func isTemplate(s string) bool {
 // type, as in Ansible; everything else becomes a string.
 func (e *evaluation) render(h *host, s string) (Value, error) {
 	if strings.Contains(s, "{%") || strings.Contains(s, "{#") {
-		return Value{}, fmt.Errorf("the template %q %w", s, errNeedsAnsible)
+		return Value{}, fmt.Errorf("has the template %q, which %w", s, errNeedsAnsible)
 	}
 	whole := s
 	var out strings.Builder
@@ -131,14 +138,17 @@ func (e *evaluation) render(h *host, s string) (Value, error) {
 		p := &expression{e: e, host: h, s: rest}
 		result, err := p.parse()
 		if err != nil {
-			return Value{}, fmt.Errorf("%w, in the template %q", err, whole)
+			return Value{}, fmt.Errorf("has the template %q: %w", whole, err)
 		}
 		s = p.s
 		switch {
 		case result.undefined != "":
-			return Value{}, fmt.Errorf("%s is not defined in the inventory, so the template %q %w", result.undefined, whole, errNeedsAnsible)
+			if result.why != nil {
+				return Value{}, result.why
+			}
+			return Value{}, fmt.Errorf("needs %s, which %w, for its template %q", result.undefined, errUndefined, whole)
 		case result.magic != "" || result.host != nil || result.value.typ == List || result.value.typ == Map || result.value.typ == Opaque:
-			return Value{}, fmt.Errorf("the template %q gives no plain value and %w", whole, errNeedsAnsible)
+			return Value{}, fmt.Errorf("has the template %q, which gives no plain value and %w", whole, errNeedsAnsible)
 		}
 		if out.Len() == 0 && s == "" && result.value.typ != String && result.value.typ != Null {
 			return result.value, nil
@@ -238,7 +248,9 @@ func (p *expression) concat() (operand, error) {
 			break
 		}
 		if left.undefined != "" || right.undefined != "" {
-			left = operand{undefined: left.undefined + right.undefined}
+			if left.undefined == "" {
+				left = right
+			}
 			continue
 		}
 		if plus && (left.value.typ != String || right.value.typ != String) {

@@ -181,6 +181,12 @@ func (v Value) writeJSON(b *bytes.Buffer) error {
 			}
 		}
 		b.WriteByte('}')
+	case String:
+		if v.unsafe {
+			fmt.Fprintf(b, `{"__ansible_unsafe":%s}`, quoteJSON(v.text))
+			return nil
+		}
+		b.WriteString(quoteJSON(v.text))
 	default:
 		b.WriteString(quoteJSON(v.text))
 	}
