@@ -13,14 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nestor-tools/nestor/bench/cases"
+	"github.com/nestor-tools/nestor/mapping/bluestore"
 	"github.com/nestor-tools/nestor/mapping/cni"
+	"github.com/nestor-tools/nestor/mapping/containerd"
 	"github.com/nestor-tools/nestor/mapping/cri"
 	"github.com/nestor-tools/nestor/mapping/disks"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/lsblk"
 	"github.com/nestor-tools/nestor/mapping/mountinfo"
+	"github.com/nestor-tools/nestor/mapping/sshd"
 	"github.com/nestor-tools/nestor/mapping/swaps"
+	"github.com/nestor-tools/nestor/mapping/sysctl"
 	"github.com/nestor-tools/nestor/mapping/sysfs"
+	"github.com/nestor-tools/nestor/mapping/units"
 	"github.com/nestor-tools/nestor/mapping/wipefs"
 )
 
@@ -125,7 +130,7 @@ var answers = map[string]func(t *testing.T, b []byte){
 	},
 	"33efa11d65c1": func(t *testing.T, b []byte) {
 		for _, runtime := range []string{"containerd", "cri-o"} {
-			s := cni.Select(runtime, "/etc/cni/net.d", netd(b), nil)
+			s := cni.Select(cni.Rule{Runtime: runtime}, "/etc/cni/net.d", netd(b))
 			require.Equal(t, "00-multus.conf", s.File)
 			require.Equal(t, []string{"05-cilium.conflist"}, s.Delegates)
 			require.Equal(t, []string{"05-cilium.conflist"}, s.Leftovers)
@@ -134,15 +139,49 @@ var answers = map[string]func(t *testing.T, b []byte){
 	"06f06f0dae1e": func(t *testing.T, b []byte) {
 		files := netd(b)
 		require.Len(t, files, 3)
-		s := cni.Select("cri-o", "/etc/cni/net.d", files, nil)
+		s := cni.Select(cni.Rule{Runtime: "cri-o"}, "/etc/cni/net.d", files)
 		require.Equal(t, "100-crio-bridge.conflist", s.File)
 		require.Equal(t, []string{"200-loopback.conflist", "87-podman.conflist"}, s.Leftovers)
 	},
 
-	"956b9d5b5d91": notYet, "b63f4f752c23": notYet, "6f360fceef1b": notYet, "1316d4c2d431": notYet, "265c6230d78c": notYet,
+	"956b9d5b5d91": func(t *testing.T, b []byte) {
+		_, err := sshd.Parse(b)
+		require.ErrorContains(t, err, "Match Group", "no settings are known")
+	},
+	"b63f4f752c23": func(t *testing.T, b []byte) {
+		_, err := units.Parse(b) // words of is-active and its kin are not asked for
+		require.Error(t, err)
+		require.False(t, units.Unit{Load: "not-found", Active: "inactive"}.Exists())
+		require.True(t, units.Unit{Load: "loaded", Active: "failed"}.Exists())
+		require.False(t, units.Unit{Load: "loaded", Active: "failed"}.IsActive())
+	},
+	"6f360fceef1b": func(t *testing.T, b []byte) {
+		settings, err := sysctl.Parse(b)
+		require.NoError(t, err)
+		for key, value := range map[string]string{
+			"crypto.fips_name": "Linux Kernel Cryptographic API", "dev.parport.parport0.base-addr": "888\t0", "abi.vsyscall32": "1",
+		} {
+			require.Equal(t, value, settings.Get(key).Value)
+		}
+		require.Contains(t, settings.Get("dev.cdrom.info").Value, "drive speed:\t\t50", "lines of one key are kept")
+	},
+	"1316d4c2d431": func(t *testing.T, b []byte) {
+		config, err := sshd.Parse(b)
+		require.NoError(t, err)
+		require.Equal(t, "prohibit-password", config.Get("PermitRootLogin"))
+		require.Equal(t, []string{"[::]:22", "0.0.0.0:22"}, config["listenaddress"])
+		require.Greater(t, len(config["hostkey"]), 1)
+		require.Greater(t, len(config["acceptenv"]), 1)
+	},
+	"265c6230d78c": func(t *testing.T, b []byte) {
+		config, err := containerd.Parse(b)
+		require.NoError(t, err)
+		require.Equal(t, 2, config.Version)
+		require.Equal(t, "/etc/cni/net.d", config.CNIConfDir)
+		require.False(t, *config.SystemdCgroup)
+		require.EqualValues(t, 1, *config.CNIMaxConf)
+	},
 }
-
-func notYet(t *testing.T, _ []byte) { t.Skip("NOT RUN: its facts are not read yet") }
 
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(cases.Dir(t, "nodes"), "*.txt"))
@@ -202,6 +241,7 @@ func assess(t *testing.T, b []byte) map[string]disks.Disk {
 			}
 			return fact.Present([]wipefs.Signature{})
 		},
+		Labels: func(string) fact.Observed[[]bluestore.Label] { return fact.Present([]bluestore.Label{}) },
 	}) {
 		found[d.Name] = d
 	}

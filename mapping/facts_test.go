@@ -17,8 +17,9 @@ import (
 func TestFromProbe_Recorded(t *testing.T) {
 	for _, name := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
-			facts := mapping.FromProbe(record(t, name), mapping.Options{})
-			text, err := mapping.NewTopology([]mapping.Node{{Name: "node1", Roles: []string{"workers"}, Facts: &facts}}).YAML()
+			node := mapping.FromProbe(record(t, name), mapping.Options{})
+			node.Name, node.Roles = "node1", []string{"workers"}
+			text, err := mapping.NewTopology([]mapping.Node{node}).YAML()
 			require.NoError(t, err)
 			golden.File(t, filepath.Join("testdata", name+".yaml"), text)
 		})
@@ -31,7 +32,7 @@ func TestFromProbe_Nothing(t *testing.T) {
 	for _, text := range []string{"N nestor-probe 1\n", "N nestor-probe 1\nN done 0\n"} {
 		out, err := probe.Parse([]byte(text))
 		require.NoError(t, err)
-		eachFact(t, mapping.FromProbe(out, mapping.Options{}), func(name string, state fact.State, why string) {
+		eachFact(t, mapping.FromProbe(out, mapping.Options{}).Facts, func(name string, state fact.State, why string) {
 			require.Equal(t, fact.IsUnknown, state, "%s: %s", name, why)
 			require.NotEmpty(t, why, name)
 		})
@@ -44,11 +45,11 @@ func TestFromProbe_EachSectionAlone(t *testing.T) {
 	for _, name := range recorded(t) {
 		whole := record(t, name)
 		before := map[string]fact.State{}
-		eachFact(t, mapping.FromProbe(whole, mapping.Options{}), func(name string, state fact.State, _ string) { before[name] = state })
+		eachFact(t, mapping.FromProbe(whole, mapping.Options{}).Facts, func(name string, state fact.State, _ string) { before[name] = state })
 		for i := range whole.Frames {
 			less := whole
 			less.Frames = append(append([]probe.Frame{}, whole.Frames[:i]...), whole.Frames[i+1:]...)
-			eachFact(t, mapping.FromProbe(less, mapping.Options{}), func(fact_ string, state fact.State, why string) {
+			eachFact(t, mapping.FromProbe(less, mapping.Options{}).Facts, func(fact_ string, state fact.State, why string) {
 				if state != before[fact_] {
 					require.Contains(t, []fact.State{fact.IsUnknown, fact.IsDenied}, state, "%s without %s: %s", fact_, whole.Frames[i].Name, why)
 				}
@@ -70,11 +71,9 @@ func FuzzFromProbe(f *testing.F) {
 		if err != nil {
 			return
 		}
-		facts := mapping.FromProbe(out, mapping.Options{Loops: true})
-		text, err := mapping.NewTopology([]mapping.Node{{Name: "n", Facts: &facts}}).YAML()
+		text, err := mapping.NewTopology([]mapping.Node{mapping.FromProbe(out, mapping.Options{Loops: true})}).YAML()
 		require.NoError(t, err)
-		again := mapping.FromProbe(out, mapping.Options{Loops: true})
-		same, err := mapping.NewTopology([]mapping.Node{{Name: "n", Facts: &again}}).YAML()
+		same, err := mapping.NewTopology([]mapping.Node{mapping.FromProbe(out, mapping.Options{Loops: true})}).YAML()
 		require.NoError(t, err)
 		require.Equal(t, string(text), string(same))
 	})

@@ -20,8 +20,9 @@ import (
 
 func ExampleTopology_YAML() {
 	out, _ := probe.Parse([]byte("5f nestor-probe 1\n5f begin host:/proc/sys/kernel/hostname\nnode1\n\n5f end 0\n5f done 0\n"))
-	facts := mapping.FromProbe(out, mapping.Options{})
-	text, err := mapping.NewTopology([]mapping.Node{{Name: "node1", Roles: []string{"control", "cloud"}, Facts: &facts}}).YAML()
+	node := mapping.FromProbe(out, mapping.Options{})
+	node.Name, node.Roles = "node1", []string{"control", "cloud"}
+	text, err := mapping.NewTopology([]mapping.Node{node}).YAML()
 	fmt.Println(strings.Join(strings.SplitN(string(text), "\n", 10)[:9], "\n"), err)
 	// Output:
 	// schema: nestor.topology/v1
@@ -103,8 +104,7 @@ func TestYAML_AnyText(t *testing.T) {
 func TestYAML_IsTheJSON(t *testing.T) {
 	for _, name := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
-			facts := mapping.FromProbe(record(t, name), mapping.Options{Loops: true})
-			topology := mapping.NewTopology([]mapping.Node{{Name: name, Facts: &facts}})
+			topology := mapping.NewTopology([]mapping.Node{mapping.FromProbe(record(t, name), mapping.Options{Loops: true})})
 			text, err := topology.YAML()
 			require.NoError(t, err)
 			var tree any
@@ -135,7 +135,7 @@ func recorded(t testing.TB) []string {
 }
 
 // eachFact calls visit with every fact of a node, by its name in JSON.
-func eachFact(t testing.TB, facts mapping.NodeFacts, visit func(name string, state fact.State, why string)) {
+func eachFact(t testing.TB, facts *mapping.NodeFacts, visit func(name string, state fact.State, why string)) {
 	t.Helper()
 	text, err := json.Marshal(facts)
 	require.NoError(t, err)

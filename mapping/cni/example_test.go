@@ -21,7 +21,7 @@ func ExampleSelect() {
 		{Name: "01-calico.conflist.cilium_bak"},
 	}
 	for _, runtime := range []string{"containerd", "cri-o"} {
-		s := cni.Select(runtime, "/etc/cni/net.d", files, nil)
+		s := cni.Select(cni.Rule{Runtime: runtime}, "/etc/cni/net.d", files)
 		fmt.Printf("%s: %q %q\n", runtime, s.File, s.Error)
 	}
 	// Output:

@@ -45,3 +45,13 @@ func TestSocketOf(t *testing.T) {
 	require.Equal(t, "cri-dockerd", NameOf("/run/cri-dockerd.sock"))
 	require.Empty(t, NameOf("/run/docker.sock"))
 }
+
+func TestParseDriver(t *testing.T) {
+	driver, err := ParseDriver([]byte("cgroup driver:   SYSTEMD\n"))
+	require.NoError(t, err)
+	require.Equal(t, "systemd", driver)
+	for _, answer := range []string{"", "cgroup driver: OTHER\n", "FATA[0000] unknown method RuntimeConfig\n"} {
+		_, err := ParseDriver([]byte(answer))
+		require.Error(t, err, answer)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/nestor-tools/nestor/mapping/bluestore"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/lsblk"
 	"github.com/nestor-tools/nestor/mapping/mountinfo"
@@ -27,6 +28,7 @@ type world struct {
 	mounts     []mountinfo.Mount
 	swaps      []swaps.Swap
 	signatures map[string]fact.Observed[[]wipefs.Signature]
+	labels     map[string]fact.Observed[[]bluestore.Label] // none where not named
 	input      func(*Input)
 }
 
@@ -78,6 +80,12 @@ func (w *world) assess() map[string]Disk {
 			}
 			return fact.Unknown[[]wipefs.Signature]("this device was not read")
 		},
+		Labels: func(kname string) fact.Observed[[]bluestore.Label] {
+			if l, ok := w.labels[kname]; ok {
+				return l
+			}
+			return fact.Present([]bluestore.Label{})
+		},
 	}
 	if w.input != nil {
 		w.input(&in)
@@ -102,7 +110,7 @@ func TestRole(t *testing.T) {
 		role     Role
 		evidence string // part of it
 	}{
-		"all sources agree":    {role: Free, evidence: "no signature (wipefs)"},
+		"all sources agree":    {role: Free, evidence: "no signature (wipefs) and no BlueStore label"},
 		"root":                 {disk: "sda", role: System, evidence: "sda1 is mounted at /"},
 		"whole disk mounted":   {change: func(w *world) { w.mount("8:16", "/data", "xfs", "/dev/sdb") }, role: DataInUse, evidence: "sdb is mounted at /data"},
 		"boot on it":           {change: func(w *world) { w.mount("8:16", "/boot/efi", "vfat", "/dev/sdb") }, role: System, evidence: "sdb is mounted at /boot/efi"},
@@ -126,6 +134,14 @@ func TestRole(t *testing.T) {
 		"raid member":        {change: func(w *world) { w.sign("sdb", "linux_raid_member") }, role: DataInUse},
 		"bluestore":          {change: func(w *world) { w.sign("sdb", "ceph_bluestore") }, role: Ceph, evidence: "sdb carries a BlueStore label"},
 		"bluestore by lsblk": {change: func(w *world) { d, _ := w.device("sdb"); d.FSType = "ceph_bluestore" }, role: Ceph},
+		"bluestore wiped at its start only": {
+			change: func(w *world) {
+				w.labels = map[string]fact.Observed[[]bluestore.Label]{"sdb": fact.Present([]bluestore.Label{{OSDUUID: "a", AtGiB: []int{10, 100}}})}
+			}, role: Ceph, evidence: "a copy of a BlueStore label at 10 GiB"},
+		"labels not read": {
+			change: func(w *world) {
+				w.labels = map[string]fact.Observed[[]bluestore.Label]{"sdb": fact.Denied[[]bluestore.Label]("no")}
+			}, role: Unknown, evidence: "BlueStore labels: no"},
 		"ceph volume, active and mounted nowhere": {
 			change: func(w *world) {
 				w.sign("sdb", "LVM2_member")
@@ -290,7 +306,7 @@ func TestOrder(t *testing.T) {
 func TestFree_NeedsEverySource(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
-		what := rapid.IntRange(0, 9).Draw(t, "what")
+		what := rapid.IntRange(0, 10).Draw(t, "what")
 		w.input = func(in *Input) {
 			switch what {
 			case 0:
@@ -313,6 +329,8 @@ func TestFree_NeedsEverySource(t *testing.T) {
 				in.Swaps = fact.Present([]swaps.Swap{{Path: "/dev/sdb", Type: "partition"}})
 			case 8:
 				in.Sysfs.Value[2].Holders = []string{fmt.Sprintf("dm-%d", rapid.IntRange(0, 99).Draw(t, "holder"))}
+			case 10:
+				in.Labels = nil
 			case 9:
 				in.Mounts = fact.Present([]mountinfo.Mount{})
 			}

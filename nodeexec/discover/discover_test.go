@@ -202,7 +202,7 @@ func TestRun_Raw(t *testing.T) {
 	require.Len(t, raw, 1)
 	out, err := probe.Parse(raw["node1"])
 	require.NoError(t, err)
-	require.Equal(t, *topology.Nodes[0].Facts, mapping.FromProbe(out, mapping.Options{}))
+	require.Equal(t, topology.Nodes[0].Facts, mapping.FromProbe(out, mapping.Options{}).Facts)
 
 	_, failures = discover.Run(t.Context(), nodes(here("node1")), discover.Options{Raw: func(string, []byte) error { return errors.New("disk full") }})
 	require.ErrorContains(t, failures[0], "disk full")

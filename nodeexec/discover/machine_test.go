@@ -152,7 +152,8 @@ func TestMachine_WithoutRoot(t *testing.T) {
 	require.Equal(t, disks.Unknown, d.Role)
 	require.Contains(t, strings.Join(d.Evidence, "\n"), "wipefs: wipefs: error: /dev/"+loop)
 	require.Contains(t, strings.Join(d.Evidence, "\n"), "Permission denied")
-	user.Disks, user.Mounts = root.Disks, root.Mounts
+	// Labels of Ceph are read from the devices too.
+	user.Disks, user.Mounts, user.Ceph = root.Disks, root.Mounts, root.Ceph
 	require.Equal(t, root, user, "all else is for everyone to read")
 }
 
@@ -301,7 +302,7 @@ func TestMachine_LoopDevices(t *testing.T) {
 		evidence  string
 		signature string // empty: none
 	}{
-		blank:     {disks.Free, "no signature (wipefs)", ""},
+		blank:     {disks.Free, "no signature (wipefs) and no BlueStore label", ""},
 		ext4:      {disks.DataInUse, ext4 + " carries ext4 at 0x438 (wipefs)", "ext4"},
 		mounted:   {disks.DataInUse, mounted + " is mounted at " + where, "ext4"},
 		swap:      {disks.DataInUse, swap + " carries swap at 0xff6 (wipefs)", "swap"},

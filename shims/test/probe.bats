@@ -85,11 +85,11 @@ leaves_nothing() {
 
 hang_is_cut() {
   mark=7$BASHPID.$RANDOM
-  fake lsblk <<<"echo before; sleep $mark & (trap '' TERM; sleep $mark; true) | cat"
-  run --separate-stderr probe N 1
+  fake uname <<<"echo before; sleep $mark & (trap '' TERM; sleep $mark; true) | cat"
+  run --separate-stderr probe N 3
   [ "$status" -eq 0 ] || return 1
-  [ "$(frame disks <<<"$output" | sed -n '2p;$p')" = $'before\nN end cut' ] || return 1
-  [ "$(frame kernel <<<"$output" | tail -n 1)" = 'N end 0' ] || return 1
+  [ "$(frame kernel <<<"$output" | sed -n '2p;$p')" = $'before\nN end cut' ] || return 1
+  [ "$(frame byid <<<"$output" | tail -n 1)" != 'N end cut' ] || return 1
   ! pgrep -f "sleep $mark"
 }
 @test "a section that hangs is cut, with all its children" { each hang_is_cut; }
