@@ -180,6 +180,7 @@ func start() (*Cluster, error) {
 // run starts the process and waits for its ready file.
 func (c *Cluster) run() error {
 	ready := filepath.Join(c.Dir, "ready.json")
+	_ = os.Remove(ready) // left by a server that was killed
 	p := &process{exited: make(chan struct{})}
 	p.cmd = exec.Command(c.binary, "--dir", c.Dir, "--keep", "--ready-file", ready, "--with-stdin")
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
