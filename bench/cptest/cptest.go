@@ -132,9 +132,6 @@ func (c *Cluster) Restart(t testing.TB) {
 	}
 }
 
-// PID is the process of the server.
-func (c *Cluster) PID() int { return c.process.cmd.Process.Pid }
-
 // errNoBinary is told from failures: without the binary a test may be skipped.
 var errNoBinary = errors.New("the control plane's binary is missing; run: make controlplane-build")
 
