@@ -385,7 +385,7 @@ for its reason. Without a contract a whole new one is printed.`,
 				fmt.Fprint(c.out, "accept:\n")
 			}
 			_, err = c.out.Write(contract.AcceptText(entries))
-			fmt.Fprintf(c.err, "nestor: %d entries; write a reason in place of each TODO, or end the exposure\n", len(entries))
+			fmt.Fprintf(c.err, "nestor: %d to adopt; write a reason in place of each TODO, or end the exposure\n", len(entries))
 			return err
 		},
 	}
