@@ -485,3 +485,25 @@ func TestRules_PagesAndTable(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, contract.Rules(), len(files), "a page without a rule, or a rule without a page")
 }
+
+func TestRules_GuideListsThemAll(t *testing.T) {
+	guide, err := os.ReadFile("../docs/contract.md")
+	require.NoError(t, err)
+	for _, r := range contract.Rules() {
+		assert.Contains(t, string(guide), fmt.Sprintf("| [%s](../contract/rules/%s.md) | %s | %s |\n", r.ID, r.ID, r.Severity, r.Summary))
+	}
+	assert.Equal(t, len(contract.Rules()), strings.Count(string(guide), "](../contract/rules/"))
+}
+
+// The guide's own sample is a contract.
+func TestRules_GuideSample(t *testing.T) {
+	guide, err := os.ReadFile("../docs/contract.md")
+	require.NoError(t, err)
+	_, sample, found := strings.Cut(string(guide), "```yaml\n")
+	require.True(t, found)
+	sample, _, _ = strings.Cut(sample, "```")
+	got, findings := contract.Parse("sample.yaml", []byte(sample))
+	assert.Empty(t, findings)
+	assert.Len(t, got.Endpoints, 1)
+	assert.Len(t, got.Accept, 1)
+}
