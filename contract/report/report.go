@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -49,7 +48,7 @@ func ParseFormat(name string) (Format, error) {
 // Options say how to write; the zero value is good.
 type Options struct {
 	Color     bool              // Text: ANSI colours
-	Root      string            // put in front of relative file names: the folder they start from, as seen from where the reader stands
+	Root      string            // absolute file names below this folder are written relative to it: the sources' own, so that they mean the same on another machine
 	Rules     []contract.Rule   // SARIF: the rules' pages; JUnit: the rules that passed too
 	Endpoints []string          // JUnit: the endpoints that passed too; Text: the order of the groups
 	FailOn    contract.Severity // JUnit: the mildest severity that fails a case; "" is Error
@@ -144,10 +143,10 @@ func rank(s contract.Severity) int {
 
 // file is the name of a file for the reader.
 func (o Options) file(name string) string {
-	if name == "" || path.IsAbs(name) {
-		return name
+	if o.Root != "" {
+		name = strings.TrimPrefix(name, strings.TrimSuffix(o.Root, "/")+"/")
 	}
-	return path.Join(o.Root, name)
+	return name
 }
 
 // place is FILE:LINE:COLUMN, as far as they are known.

@@ -31,18 +31,18 @@ var sample = []contract.Finding{
 	{
 		Rule: "service-port", Severity: contract.Error, Endpoint: "grafana",
 		Message: "port 3001 is not one of the Service's ports (80)", Remedy: "write the Service's own port",
-		Position: at("contract/endpoints.yaml", 11, 11),
-		Related:  []contract.Position{at("apps/grafana/grafana.yaml", 13, 13), at("apps/grafana/nodeport.yaml", 14, 13)},
+		Position: at("platform/contract/endpoints.yaml", 11, 11),
+		Related:  []contract.Position{at("platform/apps/grafana/grafana.yaml", 13, 13), at("/src/my repository/platform/apps/grafana/nodeport.yaml", 14, 13)},
 	},
 	{ // the line is not known
 		Rule: "yaml-syntax", Severity: contract.Error,
-		Message: "is 80 MB, more than 64 MB", Position: at("apps/a file, with: odd#signs?100%.yaml", 0, 0),
+		Message: "is 80 MB, more than 64 MB", Position: at("platform/apps/a file, with: odd#signs?100%.yaml", 0, 0),
 	},
 	{ // what a hostile manifest could put into a message
 		Rule: "exposure-unpromised", Severity: contract.Warning,
 		Message:  "NodePort \"x\x1b[31m|`*_<b>&amp;]]>\u202e\" {0} [a](http://b)\n::error::no\r%0A",
 		Remedy:   "promise it, or accept it under `accept`",
-		Position: at("apps/x.yaml", 2, 0),
+		Position: at("platform/apps/x.yaml", 2, 0),
 	},
 	{ // in no file: from a live cluster
 		Rule: "live-drift", Severity: contract.Warning, Endpoint: "argocd", Message: "no NodePort in the cluster",
@@ -60,7 +60,7 @@ var rules = []contract.Rule{
 
 func options() report.Options {
 	return report.Options{
-		Root:      "platform",
+		Root:      "/src/my repository",
 		Rules:     rules,
 		Endpoints: []string{"grafana", "argocd", "k8s-dashboard", "mlflow"},
 		Version:   "1.2.3",
@@ -208,8 +208,7 @@ func TestSARIF(t *testing.T) {
 	}
 	type log struct {
 		Runs []struct {
-			OriginalURIBaseIds map[string]struct{ URI string }
-			Results            []struct {
+			Results []struct {
 				RuleID           string
 				RuleIndex        *int
 				Level            string
@@ -219,15 +218,11 @@ func TestSARIF(t *testing.T) {
 			}
 		}
 	}
-	read := func(t *testing.T, o report.Options) log {
-		var l log
-		require.NoError(t, json.Unmarshal([]byte(render(t, report.SARIF, sample, o)), &l))
-		require.Len(t, l.Runs, 1)
-		require.Len(t, l.Runs[0].Results, len(sample))
-		return l
-	}
-
-	results := read(t, options()).Runs[0].Results
+	var l log
+	require.NoError(t, json.Unmarshal([]byte(render(t, report.SARIF, sample, options())), &l))
+	require.Len(t, l.Runs, 1)
+	results := l.Runs[0].Results
+	require.Len(t, results, len(sample))
 	byRule := map[string]int{}
 	for i, r := range results {
 		byRule[r.RuleID] = i
@@ -238,6 +233,7 @@ func TestSARIF(t *testing.T) {
 	assert.Equal(t, 11, port.Locations[0].PhysicalLocation.Region.StartLine)
 	require.Len(t, port.RelatedLocations, 2)
 	assert.Equal(t, 14, port.RelatedLocations[1].PhysicalLocation.Region.StartLine)
+	assert.Equal(t, "platform/apps/grafana/nodeport.yaml", port.RelatedLocations[1].PhysicalLocation.ArtifactLocation.URI, "below the root")
 	assert.Equal(t, 1, *port.RuleIndex)
 
 	syntax := results[byRule["yaml-syntax"]]
@@ -252,16 +248,6 @@ func TestSARIF(t *testing.T) {
 	assert.Equal(t, "note", helm.Level)
 	assert.Equal(t, "file:///elsewhere/contract/endpoints.yaml", helm.Locations[0].PhysicalLocation.ArtifactLocation.URI)
 	assert.Empty(t, helm.Locations[0].PhysicalLocation.ArtifactLocation.URIBaseID)
-
-	absolute := read(t, report.Options{Root: "/src/my platform"})
-	assert.Equal(t, "file:///src/my%20platform/", absolute.Runs[0].OriginalURIBaseIds["%SRCROOT%"].URI)
-	for _, r := range absolute.Runs[0].Results {
-		if r.RuleID == "service-port" {
-			assert.Equal(t, "contract/endpoints.yaml", r.Locations[0].PhysicalLocation.ArtifactLocation.URI)
-			assert.Equal(t, "%SRCROOT%", r.Locations[0].PhysicalLocation.ArtifactLocation.URIBaseID)
-		}
-	}
-	assert.Equal(t, "file:///", read(t, report.Options{Root: "/"}).Runs[0].OriginalURIBaseIds["%SRCROOT%"].URI)
 }
 
 func TestGitHubSaysWhatItWillNotShow(t *testing.T) {
@@ -342,14 +328,14 @@ func ExampleWrite() {
 		Position: contract.Position{File: "contract/endpoints.yaml", Line: 11, Column: 11},
 		Related:  []contract.Position{{File: "apps/grafana/grafana.yaml", Line: 13, Column: 13}},
 	}}
-	if err := report.Write(os.Stdout, report.Text, findings, report.Options{Root: "platform"}); err != nil {
+	if err := report.Write(os.Stdout, report.Text, findings, report.Options{}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
 	// grafana
-	//   error    platform/contract/endpoints.yaml:11:11  service-port
+	//   error    contract/endpoints.yaml:11:11  service-port
 	//            port 3001 is not one of the Service's ports (80)
-	//            see: platform/apps/grafana/grafana.yaml:13:13
+	//            see: apps/grafana/grafana.yaml:13:13
 	//            fix: write the Service's own port
 	//
 	// 1 error, 0 warnings, 0 infos

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -21,10 +22,9 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool       sarifTool                `json:"tool"`
-		BaseIDs    map[string]sarifArtifact `json:"originalUriBaseIds,omitempty"`
-		ColumnKind string                   `json:"columnKind"`
-		Results    []sarifResult            `json:"results"`
+		Tool       sarifTool     `json:"tool"`
+		ColumnKind string        `json:"columnKind"`
+		Results    []sarifResult `json:"results"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
@@ -38,7 +38,8 @@ type (
 	sarifRule struct {
 		ID               string       `json:"id"`
 		ShortDescription sarifText    `json:"shortDescription"`
-		Help             *sarifText   `json:"help,omitempty"`
+		FullDescription  sarifText    `json:"fullDescription"` // GitHub wants all three
+		Help             sarifText    `json:"help"`
 		Configuration    sarifSetting `json:"defaultConfiguration"`
 	}
 	sarifSetting struct {
@@ -75,7 +76,8 @@ type (
 	}
 )
 
-// sarifBase stands for the root of the sources, as in GitHub's own tools.
+// sarifBase stands for the root of the sources, wherever the reader has them
+// (3.4.4).
 const sarifBase = "%SRCROOT%"
 
 func writeSARIF(w io.Writer, findings []contract.Finding, o Options) error {
@@ -89,27 +91,17 @@ func writeSARIF(w io.Writer, findings []contract.Finding, o Options) error {
 		ColumnKind: "unicodeCodePoints", // as yaml.v3 counts
 		Results:    []sarifResult{},
 	}
-	if path.IsAbs(o.Root) { // names stay relative, so that the log holds on another machine
-		root := url.URL{Scheme: "file", Path: path.Clean(o.Root) + "/"}
-		if root.Path == "//" {
-			root.Path = "/"
-		}
-		run.BaseIDs = map[string]sarifArtifact{sarifBase: {URI: root.String()}}
-		o.Root = ""
-	}
 	for _, r := range o.Rules {
-		rule := sarifRule{ID: r.ID, ShortDescription: sarifText{Text: sarifMessage(r.Summary)}, Configuration: sarifSetting{level(r.Severity)}}
-		if r.Doc != "" {
-			rule.Help = &sarifText{Text: sarifMessage(r.Doc), Markdown: r.Doc}
-		}
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
+		summary := sarifText{Text: sarifMessage(r.Summary)}
+		help := sarifText{Text: sarifMessage(cmp.Or(r.Doc, r.Summary)), Markdown: r.Doc}
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{r.ID, summary, summary, help, sarifSetting{level(r.Severity)}})
 	}
 	for _, f := range findings {
 		result := sarifResult{
 			RuleID:       f.Rule,
 			Level:        level(f.Severity),
 			Message:      sarifText{Text: sarifMessage(withRemedy(f))},
-			Fingerprints: map[string]string{"nestorFinding/v1": fingerprint(f)},
+			Fingerprints: map[string]string{"nestorFinding/v1": o.fingerprint(f)},
 		}
 		if i := slices.IndexFunc(o.Rules, func(r contract.Rule) bool { return r.ID == f.Rule }); i >= 0 {
 			result.RuleIndex = &i
@@ -132,9 +124,11 @@ func writeSARIF(w io.Writer, findings []contract.Finding, o Options) error {
 }
 
 func (o Options) sarifLocation(p contract.Position) sarifLocation {
-	artifact := sarifArtifact{URI: (&url.URL{Path: o.file(p.File)}).String(), BaseID: sarifBase}
-	if path.IsAbs(p.File) {
-		artifact = sarifArtifact{URI: (&url.URL{Scheme: "file", Path: p.File}).String()}
+	uri := url.URL{Path: o.file(p.File)}
+	artifact := sarifArtifact{URI: uri.String(), BaseID: sarifBase}
+	if path.IsAbs(uri.Path) {
+		uri.Scheme = "file"
+		artifact = sarifArtifact{URI: uri.String()}
 	}
 	location := sarifLocation{Physical: sarifPhysical{Artifact: artifact}}
 	if p.Line > 0 {
@@ -152,7 +146,8 @@ func level(s contract.Severity) string {
 }
 
 // sarifMessage escapes what SARIF gives a meaning in plain text: placeholders
-// (3.11.5) and links (3.11.6), of which a finding holds none on purpose.
+// (3.11.5) and links (3.11.6), of which a finding holds none on purpose. The
+// Markdown of a page stays as it is, since GitHub shows its braces literally.
 func sarifMessage(s string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(s)
 }
@@ -166,7 +161,7 @@ func withRemedy(f contract.Finding) string {
 }
 
 // fingerprint stays the same while lines move above the finding.
-func fingerprint(f contract.Finding) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, f.Endpoint, f.File, f.Message}, "\x00")))
+func (o Options) fingerprint(f contract.Finding) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, f.Endpoint, o.file(f.File), f.Message}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
