@@ -98,7 +98,7 @@ func FuzzTemplate(f *testing.F) {
 }
 
 func FuzzPattern(f *testing.F) {
-	for _, s := range []string{"", "all", "g:&h", "h,!g", "~h[12]", "h[!1]", "g[0:1]", "g[-1]", "::1", "[", "!", "@f", "~(", "g[99999999999999999999]"} {
+	for _, s := range []string{"", "all", "g:&h", "h,!g", "~h[12]", "h[!1]", "g[0:1]", "g[-1]", "::1", "[", "!", "@f", "~(", "g[99999999999999999999]", "n\xe9[\xff*", "é*[à]"} {
 		f.Add(s)
 	}
 	inv, err := Load(fstest.MapFS{"hosts.yaml": {Data: []byte("g: {hosts: {h1: , h2: }, children: {k: {hosts: {'::1': , a.b: }}}}")}}, "hosts.yaml", nil)
