@@ -114,36 +114,6 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-func FuzzSplitShell(f *testing.F) {
-	for _, s := range []string{`a "b c" 'd' e\ f`, `"\"`, `'`, "#x", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		words, err := splitShell(s)
-		if err != nil {
-			return
-		}
-		// Quoted again, the words split to themselves.
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		again, err := splitShell(strings.Join(quoted, " "))
-		require.NoError(t, err)
-		require.Equal(t, words, again)
-	})
-}
-
-func FuzzVault(f *testing.F) {
-	f.Add([]byte("$ANSIBLE_VAULT;1.1;AES256\n3031320a3031\n"))
-	f.Add([]byte(sampleVault))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		plain, err := decryptVault(b, []byte("wrong"))
-		require.Error(t, err)
-		require.Empty(t, plain)
-	})
-}
-
 func FuzzHostPattern(f *testing.F) {
 	for _, s := range []string{"a", "a[1:3]", "[::1]:22", "a[01:10:2]b[a:c]:22", "[", "a[", "x[1:2", "[[]]"} {
 		f.Add(s)
