@@ -14,13 +14,13 @@ import (
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
-// invocation is one run of the command in a folder of its own.
-type invocation struct {
+// workstation is the files and the environment that a command is run with.
+type workstation struct {
 	files map[string]string
 	env   map[string]string
 }
 
-func (i invocation) run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+func (i workstation) run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range i.files {
@@ -44,7 +44,7 @@ const prodHosts = `all:
         node2:
 `
 
-var prod = invocation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts}, env: map[string]string{"HOME": "/home/me"}}
+var prod = workstation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts}, env: map[string]string{"HOME": "/home/me"}}
 
 func TestResolve(t *testing.T) {
 	code, out, _ := prod.run(t, "resolve", "node1", "--output", "shim")
@@ -76,8 +76,8 @@ NODE_EXEC_HOST_KEYS=strict
 }
 
 func TestResolveRefuses(t *testing.T) {
-	both := invocation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts, "bench/lima/.work/inventory.yaml": "all: {vars: {target_kind: lima}, hosts: {node1: }}"}}
-	with := func(i invocation, env ...string) invocation {
+	both := workstation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts, "bench/lima/.work/inventory.yaml": "all: {vars: {target_kind: lima}, hosts: {node1: }}"}}
+	with := func(i workstation, env ...string) workstation {
 		i.env = map[string]string{"HOME": "/home/me"}
 		for j := 0; j < len(env); j += 2 {
 			i.env[env[j]] = env[j+1]
@@ -86,12 +86,12 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		invocation
+		workstation
 		args []string
 		code int
 		err  string
 	}{
-		{"no inventory", invocation{}, []string{"resolve", "node1"}, 2, "nestor: no inventory: name one with --inventory or NESTOR_INVENTORY"},
+		{"no inventory", workstation{}, []string{"resolve", "node1"}, 2, "nestor: no inventory: name one with --inventory or NESTOR_INVENTORY"},
 		{"a missing inventory", prod, []string{"-i", "nowhere.yaml", "resolve", "node1"}, 2, "nestor: nowhere.yaml: no such file or directory"},
 		{"two inventories", both, []string{"resolve", "node1"}, 2, "nestor: both bench/lima/.work/inventory.yaml and bootstrap/hosts.yaml exist"},
 		{"an unknown node", prod, []string{"resolve", "nodel"}, 2, `nestor: bootstrap/hosts.yaml: no host "nodel"; nearest: node1, node2`},
@@ -105,7 +105,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"an unknown format", prod, []string{"resolve", "node1", "-o", "xml"}, 2, `nestor: --output "xml" is not one of text, json, shim`},
 		{"unknown host keys", prod, []string{"resolve", "node1", "--host-keys", "no"}, 2, `nestor: --host-keys "no" is neither strict nor accept-new`},
 		{"no node", prod, []string{"resolve"}, 2, "nestor: accepts 1 arg(s), received 0"},
-		{"an empty password file", with(invocation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts, "pw": "\n"}}), []string{"--vault-password-file", "pw", "resolve", "node1"}, 2, "nestor: vault password: pw is empty"},
+		{"an empty password file", with(workstation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts, "pw": "\n"}}), []string{"--vault-password-file", "pw", "resolve", "node1"}, 2, "nestor: vault password: pw is empty"},
 		{"a missing password file", with(prod, "ANSIBLE_VAULT_PASSWORD_FILE", "pw"), []string{"resolve", "node1"}, 2, "nestor: vault password: stat pw: no such file or directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestResolveRefuses(t *testing.T) {
 }
 
 func TestWhichInventory(t *testing.T) {
-	both := invocation{files: map[string]string{
+	both := workstation{files: map[string]string{
 		"bootstrap/hosts.yaml":            prodHosts,
 		"bench/lima/.work/inventory.yaml": "all: {vars: {target_kind: lima}, hosts: {node1: }}",
 		"own/hosts":                       "node1 ansible_user=own\n",
@@ -143,7 +143,7 @@ func TestWhichInventory(t *testing.T) {
 }
 
 func TestVaultPassword(t *testing.T) {
-	i := invocation{files: map[string]string{"hosts": "h\n", "pw": "x\n", "group_vars/all": "$ANSIBLE_VAULT;1.1;AES256\n30\n"}}
+	i := workstation{files: map[string]string{"hosts": "h\n", "pw": "x\n", "group_vars/all": "$ANSIBLE_VAULT;1.1;AES256\n30\n"}}
 	code, _, stderr := i.run(t, "-i", "hosts", "resolve", "h")
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "group_vars/all: node \"h\": target_kind may be set in this vaulted file, which is closed; give the vault password file\n")
@@ -177,7 +177,7 @@ node2  prod  ssh        node2                        cloud
 	require.Empty(t, out)
 	require.Equal(t, "nestor: pattern \",\" is empty\n", stderr)
 
-	partial := invocation{files: map[string]string{"h.yaml": "all: {hosts: {a: , b: {ansible_user: '{{ x }}'}}}"}}
+	partial := workstation{files: map[string]string{"h.yaml": "all: {hosts: {a: , b: {ansible_user: '{{ x }}'}}}"}}
 	code, out, stderr = partial.run(t, "-i", "h.yaml", "nodes")
 	require.Equal(t, 2, code)
 	require.Contains(t, out, "a     -     ssh        a        ungrouped\nb     -     -          -        ungrouped\n")
@@ -191,7 +191,7 @@ node2  prod  ssh        node2                        cloud
 }
 
 func TestExplainText(t *testing.T) {
-	i := invocation{files: map[string]string{
+	i := workstation{files: map[string]string{
 		"inv/hosts.yaml":          "all:\n  vars: {ansible_user: a}\n  children:\n    g:\n      hosts:\n        h: {ansible_host: 0.0.0.0, ansible_port: '{{ p }}', p: 22}\n",
 		"inv/group_vars/g.yml":    "ansible_user: b\n",
 		"inv/host_vars/h.yml":     "ansible_user: c\n",
@@ -253,7 +253,7 @@ func TestCompletion(t *testing.T) {
 	code, out, _ = prod.run(t, "__complete", "nodes", "c")
 	require.Zero(t, code)
 	require.Equal(t, "cloud\n:4\n", out)
-	code, out, _ = invocation{}.run(t, "__complete", "resolve", "no")
+	code, out, _ = workstation{}.run(t, "__complete", "resolve", "no")
 	require.Zero(t, code)
 	require.Equal(t, ":4\n", out)
 }
