@@ -201,11 +201,52 @@ func TestDiscover_Usage(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "touched"))
 }
 
-// A name from an inventory stays within the folder of raw answers.
-func TestRawName(t *testing.T) {
-	for name, want := range map[string]string{
-		"node1": "node1.probe", "../../etc/x": "x.probe", "/etc/passwd": "passwd.probe", "a/b": "b.probe", "..": "_.probe", "": "_.probe",
-	} {
-		require.Equal(t, want, rawName(name))
+func TestDiscover_RawAndFrom(t *testing.T) {
+	bench := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{Name: "a1"}, {Name: "b1", User: "debian"}, {Name: "c1", Fault: nodes.NoListener}}})
+	raw := filepath.Join(t.TempDir(), "raw")
+	live := nestor(t, "discover", "-i", bench.InventoryPath, "--raw", raw)
+	require.Equal(t, exitUnreachable, live.code, live.stderr)
+	replayed := nestor(t, "discover", "--from", raw)
+	require.Equal(t, live, replayed, "the same bytes, remarks and exit code, without a node")
+
+	both := nestor(t, "discover", "--from", raw, "a1")
+	require.Equal(t, exitUnevaluated, both.code)
+	require.Contains(t, both.stderr, "--from asks no node")
+	none := nestor(t, "discover", "--from", raw+"/none")
+	require.Equal(t, exitUnevaluated, none.code)
+	require.Contains(t, none.stderr, "none")
+}
+
+func TestDiscover_Against(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.Equal(t, exitOK, nestor(t, "discover", "--out", "before.yaml").code)
+	text, err := os.ReadFile("before.yaml")
+	require.NoError(t, err)
+	// Kept out of it: what other tests on this machine mount meanwhile.
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	changed := strings.Replace(string(text), "hostname: {state: present, value: "+host+"}", "hostname: {state: present, value: other}", 1)
+	require.NotEqual(t, string(text), changed)
+	require.NoError(t, os.WriteFile("changed.yaml", []byte(changed), 0o600))
+	got := nestor(t, "discover", "--against", "changed.yaml", "--out", "after.yaml")
+	require.Equal(t, exitFindings, got.code, got.stderr+got.out)
+	require.Contains(t, got.out, "drift\tlocalhost\tfacts.hostname\tother -> "+host+"\n")
+	require.FileExists(t, "after.yaml")
+
+	asJSON := nestor(t, "discover", "--against", "changed.yaml", "-o", "json")
+	var answer drift
+	require.NoError(t, json.Unmarshal([]byte(asJSON.out), &answer))
+	require.Equal(t, "nestor.drift/v1", answer.Schema)
+	require.Contains(t, answer.Changes, mapping.Change{Kind: mapping.Drift, Node: "localhost", Field: "facts.hostname", Before: "other", After: host})
+
+	unread := strings.Replace(string(text), "hostname: {state: present, value: "+host+"}", "hostname: {state: denied, why: because}", 1)
+	require.NoError(t, os.WriteFile("unread.yaml", []byte(unread), 0o600))
+	got = nestor(t, "discover", "--against", "unread.yaml")
+	require.Equal(t, exitUnevaluated, got.code)
+	require.Contains(t, got.out, "unknown\tlocalhost\tfacts.hostname\tdenied -> "+host+"\n")
+
+	require.NoError(t, os.WriteFile("other.yaml", []byte("schema: nestor.topology/v2\n"), 0o600))
+	for _, args := range [][]string{{"--against", "other.yaml"}, {"--against", "none.yaml"}, {"--against", "before.yaml", "-o", "table"}} {
+		require.Equal(t, exitUnevaluated, nestor(t, append([]string{"discover"}, args...)...).code, args)
 	}
 }
