@@ -122,7 +122,11 @@ func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) 
 		if pattern != "" || f.raw != "" {
 			return mapping.Topology{}, nil, errors.New("--from asks no node: it goes with neither a pattern nor --raw")
 		}
-		return discover.Replay(os.DirFS(f.from))
+		topology, failures, err := discover.Replay(os.DirFS(f.from))
+		if err != nil {
+			err = fmt.Errorf("%s: %w", f.from, err)
+		}
+		return topology, failures, err
 	}
 	nodes, err := c.nodesToDiscover(pattern)
 	if err != nil {
