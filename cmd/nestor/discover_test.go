@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -249,4 +250,67 @@ func TestDiscover_Against(t *testing.T) {
 	for _, args := range [][]string{{"--against", "other.yaml"}, {"--against", "none.yaml"}, {"--against", "before.yaml", "-o", "table"}} {
 		require.Equal(t, exitUnevaluated, nestor(t, append([]string{"discover"}, args...)...).code, args)
 	}
+}
+
+// A real containerd, with a kubelet's files laid out beside it.
+func TestDiscover_RealContainerd(t *testing.T) {
+	if _, err := exec.LookPath("containerd"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("NOT RUN: %v", err)
+		}
+		t.Skipf("NOT RUN: %v", err)
+	}
+	bench := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{Name: "cri1", Files: map[string]string{
+		"/etc/containerd/config.toml": `version = 2
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.grpc.v1.cri".registry.configs."registry.example.org".auth]
+  username = "robot"
+  password = "hunter2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+    SystemdCgroup = true
+`,
+		"/etc/containerd/certs.d/docker.io/hosts.toml": `server = "https://registry-1.docker.io"
+[host."https://robot:hunter2@mirror.example.org"]
+  [host."https://robot:hunter2@mirror.example.org".header]
+    Authorization = "Basic hunter2"
+`,
+		"/etc/cni/net.d/05-cilium.conflist":             `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni","api_token":"hunter2"}]}`,
+		"/etc/cni/net.d/10-calico.conflist.cilium_bak":  `{}`,
+		"/etc/cni/net.d/calico-kubeconfig":              "users: [{user: {token: hunter2}}]\n",
+		"/var/lib/kubelet/config.yaml":                  "kind: KubeletConfiguration\ncgroupDriver: cgroupfs\nstaticPodURLHeader:\n  Authorization: [hunter2]\nreadOnlyPort: 0\n",
+		"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\n",
+	}}}})
+	oracle := func(argv ...string) string {
+		t.Helper()
+		out, err := bench.Exec(t.Context(), "cri1", argv...)
+		require.NoError(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	oracle("sh", "-c", "setsid containerd >/tmp/containerd.log 2>&1 </dev/null & for i in $(seq 300); do ctr version >/dev/null 2>&1 && exit 0; sleep 0.1; done; cat /tmp/containerd.log; exit 1")
+
+	raw := filepath.Join(t.TempDir(), "raw")
+	got := nestor(t, "discover", "-i", bench.InventoryPath, "--raw", raw)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	f := topologyOf(t, got.out).Nodes[0].Facts
+	r := f.ContainerRuntime.Value
+	require.Equal(t, "containerd", r.Name)
+	require.Contains(t, oracle("ctr", "version"), r.Version.Value)
+	require.NotEmpty(t, r.Version.Value)
+	require.Equal(t, "/run/containerd/containerd.sock", r.Socket)
+	require.Equal(t, fact.Present("systemd"), r.CgroupDriver)
+	require.Equal(t, "the kubelet's cgroup driver is cgroupfs, the runtime's is systemd", r.Disagreement)
+	require.Equal(t, mapping.Mirror{"docker.io": {"https://mirror.example.org"}}, r.Mirrors.Value)
+	require.Equal(t, "05-cilium.conflist", f.CNI.Value.File)
+	require.Equal(t, []string{"10-calico.conflist.cilium_bak", "calico-kubeconfig"}, f.CNI.Value.Leftovers)
+	require.False(t, f.Kubelet.Value.Running)
+	require.Equal(t, "cgroupfs", f.Kubelet.Value.Config.Value.CgroupDriver)
+	require.Equal(t, fact.Present(true), f.ControlPlane)
+
+	answer, err := os.ReadFile(filepath.Join(raw, "cri1.probe"))
+	require.NoError(t, err)
+	require.NotContains(t, string(answer), "hunter2", "no secret leaves the node")
+	require.NotContains(t, got.out, "hunter2")
 }
