@@ -202,6 +202,11 @@ func TestRules(t *testing.T) {
 			fires: []edit{{extra, "", "apiVersion: kafka.strimzi.io/v1\nkind: Kafka\nmetadata: {name: log, namespace: front}\nspec:\n  listeners:\n    - type: nodeport\n"}},
 			at:    place{extra, "type: nodeport"},
 			quiet: []edit{{extra, "", "apiVersion: kafka.strimzi.io/v1\nkind: Kafka\nmetadata: {name: log, namespace: front}\nspec:\n  listeners:\n    - type: internal\n"}}},
+		{rule: "exposure-by-operator", name: "values in a text",
+			fires: []edit{{extra, "", "apiVersion: helm.cattle.io/v1\nkind: HelmChartConfig\nmetadata: {name: traefik, namespace: front}\nspec:\n  valuesContent: |-\n    # of the chart\n    service:\n      type: LoadBalancer\n"}},
+			at:    place{extra, "type: LoadBalancer"},
+			other: []string{"exposure-by-chart"},
+			quiet: []edit{{extra, "", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x, namespace: front}\nspec: {sources: [{chart: y, helm: {values: \"service: {type: ClusterIP}\"}}]}\n"}}},
 		{rule: "exposure-by-patch",
 			fires: []edit{{"apps/kustomization.yaml", "", "patches:\n  - target: {kind: Service, name: other, namespace: front}\n    patch: |-\n      - op: add\n        path: /spec/type\n        value: NodePort\n"}},
 			at:    place{"apps/kustomization.yaml", "value: NodePort"},
@@ -306,6 +311,10 @@ func TestRules(t *testing.T) {
 			fires: []edit{{"policies/front.yaml", "    - ports:\n", "    - from: [{podSelector: {}}]\n      ports:\n"}},
 			at:    place{"policies/front.yaml", "name: deny"},
 			quiet: []edit{{"policies/front.yaml", "    - ports:\n", "    - from: [{ipBlock: {cidr: 10.0.0.0/8}}]\n      ports:\n"}}},
+		{rule: "policy-may-block", name: "a plug-in's policy beside it",
+			fires: []edit{{"policies/front.yaml", "port: 3000", "port: 3001"}, {extra, "", "apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: x, namespace: back}\n"}},
+			at:    place{"policies/front.yaml", "name: deny"},
+			quiet: []edit{{"policies/front.yaml", "port: 3000", "port: 3001"}, {extra, "", "apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: {name: x, namespace: front}\n"}}},
 		{rule: "port-mismatch",
 			fires: []edit{{endpoints, "    port: 80\n    protocol: http\n    auth: none\n    exposed: true\n    exposure", "    port: 8025\n    protocol: http\n    auth: none\n    exposed: true\n    exposure"}},
 			at:    place{endpoints, "    port: 8025"},
@@ -484,4 +493,26 @@ func TestRules_PagesAndTable(t *testing.T) {
 	files, err := os.ReadDir("rules")
 	require.NoError(t, err)
 	assert.Len(t, contract.Rules(), len(files), "a page without a rule, or a rule without a page")
+}
+
+func TestRules_GuideListsThemAll(t *testing.T) {
+	guide, err := os.ReadFile("../docs/contract.md")
+	require.NoError(t, err)
+	for _, r := range contract.Rules() {
+		assert.Contains(t, string(guide), fmt.Sprintf("| [%s](../contract/rules/%s.md) | %s | %s |\n", r.ID, r.ID, r.Severity, r.Summary))
+	}
+	assert.Equal(t, len(contract.Rules()), strings.Count(string(guide), "](../contract/rules/"))
+}
+
+// The guide's own sample is a contract.
+func TestRules_GuideSample(t *testing.T) {
+	guide, err := os.ReadFile("../docs/contract.md")
+	require.NoError(t, err)
+	_, sample, found := strings.Cut(string(guide), "```yaml\n")
+	require.True(t, found)
+	sample, _, _ = strings.Cut(sample, "```")
+	got, findings := contract.Parse("sample.yaml", []byte(sample))
+	assert.Empty(t, findings)
+	assert.Len(t, got.Endpoints, 1)
+	assert.Len(t, got.Accept, 1)
 }

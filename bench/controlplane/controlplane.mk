@@ -1,7 +1,7 @@
 # A real Kubernetes API without containers: see docs/controlplane.md.
 # The first build compiles kube-apiserver (minutes); later ones take seconds.
 
-.PHONY: controlplane-build controlplane
+.PHONY: controlplane-build controlplane controlplane-test
 
 controlplane-build: ## build bin/controlplane and bin/kubectl
 	@begin=$$(date +%s); \
@@ -26,3 +26,8 @@ controlplane: controlplane-build ## run it with sample data until Ctrl-C
 		--seed bench/controlplane/sample/crds.yaml \
 		--seed bench/controlplane/sample/cluster.yaml \
 		--seed bench/controlplane/sample/services.yaml
+
+controlplane-test: controlplane-build ## test the control plane and its helpers against the built binary
+	go -C bench/controlplane vet ./...
+	go -C bench/controlplane test ./...
+	go test -tags integration ./bench/cptest ./bench/faultproxy

@@ -136,8 +136,14 @@ func listen(asked, last int) (net.Listener, error) {
 	if asked != 0 {
 		return on(asked)
 	}
-	if l, err := on(last); err == nil {
-		return l, nil
+	if last != 0 {
+		// Somebody's outgoing connection may hold it for a moment.
+		for range 10 {
+			if l, err := on(last); err == nil {
+				return l, nil
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
 	}
 	return on(0)
 }

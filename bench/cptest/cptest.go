@@ -132,9 +132,6 @@ func (c *Cluster) Restart(t testing.TB) {
 	}
 }
 
-// PID is the process of the server.
-func (c *Cluster) PID() int { return c.process.cmd.Process.Pid }
-
 // errNoBinary is told from failures: without the binary a test may be skipped.
 var errNoBinary = errors.New("the control plane's binary is missing; run: make controlplane-build")
 
@@ -180,6 +177,7 @@ func start() (*Cluster, error) {
 // run starts the process and waits for its ready file.
 func (c *Cluster) run() error {
 	ready := filepath.Join(c.Dir, "ready.json")
+	_ = os.Remove(ready) // left by a server that was killed
 	p := &process{exited: make(chan struct{})}
 	p.cmd = exec.Command(c.binary, "--dir", c.Dir, "--keep", "--ready-file", ready, "--with-stdin")
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nestor-tools/nestor/bench/lima"
+	"github.com/nestor-tools/nestor/bench/nodes"
 )
 
 // result is what one call of limactl left.
@@ -294,4 +296,40 @@ func TestStartAndStop(t *testing.T) {
 	got := call{}.run(t, l, "start", "nobody")
 	assert.Equal(t, 1, got.code)
 	assert.Contains(t, got.stderr, "level=fatal")
+}
+
+// With a real node for a guest, its host name and its files are the node's.
+func TestRealGuest(t *testing.T) {
+	b := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{Name: "lima-node1", User: "debian"}}})
+	l := lima.Install(t)
+	l.Add(t, "node1", lima.VM{SSH: b.SSHArgs("lima-node1")})
+	got := call{}.run(t, l, "shell", "--workdir", "/", "node1", "sh", "-c", "hostname; id -un; pwd")
+	assert.Equal(t, result{0, "lima-node1\ndebian\n/\n", ""}, got)
+	got = call{}.run(t, l, append(append([]string{"shell", "node1"}, printArgs...), hardArgs...)...)
+	assert.Equal(t, strings.Join(hardArgs, "\x00")+"\x00", got.stdout)
+	assert.Equal(t, 255, call{}.run(t, l, "shell", "node1", "sh", "-c", "kill -9 $$").code)
+
+	require.NoError(t, b.Kill(t.Context(), "lima-node1"))
+	got = call{}.run(t, l, "shell", "node1", "true")
+	assert.Equal(t, 255, got.code)
+	assert.Contains(t, got.stderr, "Connection refused")
+}
+
+// To a person at a terminal limactl says its last word in another form.
+func TestTerminal(t *testing.T) {
+	if _, err := exec.LookPath("script"); err != nil || runtime.GOOS != "linux" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("NOT RUN: script is missing: install the package bsdutils")
+		}
+		t.Skip("NOT RUN: needs script of util-linux: install the package bsdutils")
+	}
+	l := lima.Install(t)
+	cmd := exec.Command("script", "-qec", filepath.Join(l.Bin, "limactl")+" --tty=false shell nobody true", "/dev/null")
+	cmd.Env = l.Environ(os.Environ())
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 1, exit.ExitCode())
+	assert.NotContains(t, string(out), "level=fatal")
+	assert.Contains(t, string(out), "\x1b[31mFATA\x1b[0m[0000] instance `nobody` does not exist")
 }

@@ -20,7 +20,7 @@ type MissingError struct{ Program string }
 func (e *MissingError) Error() string {
 	pkg := map[string]string{
 		"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "ip": "iproute2",
-		"unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
+		"unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux", "ps": "procps",
 	}[e.Program]
 	if pkg == "" {
 		pkg = e.Program
@@ -28,7 +28,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is missing: install the package %s", e.Program, pkg)
 }
 
-// ErrNeedsRoot says that namespaced nodes need root on Linux.
+// ErrNeedsRoot says that namespaced nodes need root on Linux, with the rights
+// to make namespaces, links and devices.
 var ErrNeedsRoot = errors.New("namespaced nodes need root on linux")
 
 // Bench is a set of running nodes. Its exported fields are not to be changed.
@@ -146,7 +147,7 @@ func run(ctx context.Context, stdin string, argv ...string) ([]byte, error) {
 
 // Log gives what the node's sshd has said so far.
 func (b *Bench) Log(name string) string {
-	log, err := os.ReadFile(filepath.Join(b.Dir, "nodes", name, "log"))
+	log, err := os.ReadFile(filepath.Join(b.nodeDir(name), "log"))
 	if err != nil {
 		return err.Error()
 	}
@@ -154,9 +155,7 @@ func (b *Bench) Log(name string) string {
 }
 
 // Kill ends a node at once with all that runs on it; open connections are cut
-// and new ones refused. (For a node that falls silent, see LinkDown.) A
-// loopback node loses its listener and its connections, and what runs in them
-// lives on.
+// and new ones refused. (For a node that falls silent, see LinkDown.)
 func (b *Bench) Kill(ctx context.Context, name string) error {
 	m, err := b.member(name)
 	if err != nil {

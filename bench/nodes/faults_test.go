@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os/exec"
 	"strings"
@@ -20,19 +21,19 @@ type session struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 	ended  chan error
+	pid    int // of the command, as the node counts
 }
 
 func begin(t *testing.T, b *nodes.Bench, name string) *session {
 	t.Helper()
 	s := &session{cmd: exec.Command("ssh", append([]string{"-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=2"},
-		append(b.SSHArgs(name), "echo started; exec sleep 300")...)...), ended: make(chan error, 1)}
+		append(b.SSHArgs(name), "echo $$; exec sleep 300")...)...), ended: make(chan error, 1)}
 	s.cmd.Stderr = &s.stderr
 	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.cmd.Process.Kill() })
-	line := make([]byte, len("started\n"))
-	_, err = stdout.Read(line)
+	_, err = fmt.Fscanln(stdout, &s.pid)
 	require.NoError(t, err)
 	go func() { s.ended <- s.cmd.Wait() }()
 	return s

@@ -39,9 +39,9 @@ func needRoot(t *testing.T) {
 		return
 	}
 	if os.Getenv("CI") != "" {
-		t.Fatal("NOT RUN: ", nodes.ErrNeedsRoot)
+		t.Fatalf("NOT RUN: %v", nodes.ErrNeedsRoot)
 	}
-	t.Skip("NOT RUN: ", nodes.ErrNeedsRoot)
+	t.Skipf("NOT RUN: %v", nodes.ErrNeedsRoot)
 }
 
 // stateOf reads what the tests need of a bench's state file.
@@ -206,8 +206,13 @@ func TestLoopback(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s := begin(t, b, "node1")
+	here, err := b.Exec(ctx, "node1", "hostname")
+	require.NoError(t, err)
+	assert.Equal(t, machine+"\n", string(here), "Exec is this machine's")
+	require.NoError(t, syscall.Kill(s.pid, 0))
 	require.NoError(t, b.Kill(ctx, "node1"))
 	assert.Equal(t, 255, s.end(t))
+	assert.Eventually(t, func() bool { return syscall.Kill(s.pid, 0) != nil }, 20*time.Second, 20*time.Millisecond)
 	assert.Contains(t, login(t, b, "node1", "", "true").stderr, "Connection refused")
 	assert.Zero(t, login(t, b, "node2", "", "true").code)
 	require.NoError(t, b.StopSSHD(ctx, "node2"))
@@ -225,7 +230,7 @@ func TestLoopbackWithoutRoot(t *testing.T) {
 	binary, err := os.ReadFile(program)
 	require.NoError(t, err)
 	b := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{
-		Name: "host", User: "debian", Files: map[string]string{"/usr/local/bin/bench-nodes": string(binary)},
+		Name: "host", User: "debian", Sudo: nodes.SudoFree, Files: map[string]string{"/usr/local/bin/bench-nodes": string(binary)},
 	}}})
 	_, err = b.Exec(context.Background(), "host", "chmod", "755", "/usr/local/bin/bench-nodes")
 	require.NoError(t, err)
@@ -242,6 +247,8 @@ func TestLoopbackWithoutRoot(t *testing.T) {
 
 	got = login(t, b, "host", "", "bench-nodes up --dir x")
 	assert.Equal(t, result{3, "", "bench-nodes: namespaced nodes need root on linux\n"}, got)
+	got = login(t, b, "host", "", "sudo bench-nodes up --dir x")
+	assert.Equal(t, result{3, "", "bench-nodes: namespaced nodes need root on linux, and this root lacks CAP_MKNOD\n"}, got)
 	// On this node sshd is what somebody forgot to install.
 	_, err = b.Exec(context.Background(), "host", "rm", "/usr/sbin/sshd")
 	require.NoError(t, err)

@@ -63,10 +63,11 @@ func writeJUnit(w io.Writer, findings []contract.Finding, o Options) error {
 	doc := junitSuites{Name: "nestor contract"}
 	for _, id := range endpoints(findings, o.Endpoints) {
 		suite := junitSuite{Name: groupName(id), Time: "0"}
+		group := slices.Collect(only(findings, id))
 		for _, rule := range rules {
 			c := junitCase{Class: "nestor.contract." + groupName(id), Name: rule, Time: "0"}
 			var lines []string
-			for f := range only(findings, id) {
+			for _, f := range group {
 				if f.Rule != rule {
 					continue
 				}

@@ -146,7 +146,8 @@ func level(s contract.Severity) string {
 }
 
 // sarifMessage escapes what SARIF gives a meaning in plain text: placeholders
-// (3.11.5) and links (3.11.6), of which a finding holds none on purpose.
+// (3.11.5) and links (3.11.6), of which a finding holds none on purpose. The
+// Markdown of a page stays as it is, since GitHub shows its braces literally.
 func sarifMessage(s string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(s)
 }

@@ -49,7 +49,7 @@ func (l *loader) addINI(shown string, b []byte) error {
 			}
 			current, err = r.section(m[1], section)
 		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]"):
-			err = r.fail("%q is no section; a section is [name], [name:vars] or [name:children], without blanks", line)
+			err = r.fail("%.60q is no section; a section is [name], [name:vars] or [name:children], without blanks", line)
 		default:
 			err = r.entry(current, section, line)
 		}
@@ -60,7 +60,7 @@ func (l *loader) addINI(shown string, b []byte) error {
 	for _, name := range r.order {
 		if p := r.pending[name]; p != nil {
 			r.origin = p.origin
-			return r.fail("group %q is used here and declared nowhere", name)
+			return r.fail("group %.60q is used here and declared nowhere", name)
 		}
 	}
 	return nil
@@ -78,7 +78,10 @@ func (r *iniReader) fail(format string, args ...any) error {
 
 func (r *iniReader) section(name, section string) (*group, error) {
 	if section != "hosts" && section != "vars" && section != "children" {
-		return nil, r.fail("section [%s:%s] is none of hosts, vars and children", name, section)
+		return nil, r.fail("section [%.60s:%.20s] is none of hosts, vars and children", name, section)
+	}
+	if err := r.spend(1, r.origin); err != nil {
+		return nil, err
 	}
 	known := r.graph.groups[name] != nil
 	g := r.graph.addGroup(name)
@@ -91,9 +94,7 @@ func (r *iniReader) section(name, section string) (*group, error) {
 	if p := r.pending[name]; p != nil {
 		delete(r.pending, name)
 		for _, parent := range p.parents {
-			if err := addChild(parent, g, p.origin); err != nil {
-				return nil, err
-			}
+			addChild(parent, g, p.origin)
 		}
 	}
 	return g, nil
@@ -129,7 +130,8 @@ func (r *iniReader) entry(g *group, section, line string) error {
 			r.wait(m[1], g)
 			return nil
 		}
-		return addChild(g, child, r.origin)
+		addChild(g, child, r.origin)
+		return nil
 	}
 	return r.hostLine(g, line)
 }
@@ -144,7 +146,7 @@ func (r *iniReader) hostLine(g *group, line string) error {
 		return r.fail("no host on this line")
 	}
 	if _, port := splitPort(words[0]); strings.HasSuffix(words[0], ":") && port == "" {
-		return r.fail("%q ends in a colon, which is kept for a port", words[0])
+		return r.fail("%.60q ends in a colon, which is kept for a port", words[0])
 	}
 	if words[0] == "---" {
 		return r.fail("\"---\" starts a YAML file, and this is read as INI")
@@ -153,7 +155,7 @@ func (r *iniReader) hostLine(g *group, line string) error {
 	for _, w := range words[1:] {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return r.fail("expected name=value behind the host, not %q", w)
+			return r.fail("expected name=value behind the host, not %.60q", w)
 		}
 		vars = append(vars, entry{stringValue(name, r.origin), iniValue(value, r.origin)})
 	}

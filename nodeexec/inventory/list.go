@@ -10,7 +10,7 @@ func (l *loader) addList(root Value) error {
 	meta, _ := root.get("_meta")
 	hostvars, _ := meta.get("hostvars")
 	if hostvars.typ != Map && hostvars.typ != Null {
-		return &ReadError{Origin: hostvars.origin, Why: fmt.Sprintf("_meta.hostvars is a %s, not a mapping", hostvars.typ)}
+		return &ReadError{Origin: hostvars.origin, Why: fmt.Sprintf("_meta.hostvars is %s, not a mapping", hostvars.typ)}
 	}
 	for _, e := range root.entries() {
 		if e.key.text == "_meta" {
@@ -26,7 +26,7 @@ func (l *loader) addList(root Value) error {
 			continue // Ansible leaves out variables of hosts that no group names
 		}
 		if e.value.typ != Map && !e.value.falsy() {
-			return &ReadError{Origin: e.value.origin, Why: fmt.Sprintf("the variables of host %q are a %s, not a mapping", h.name, e.value.typ)}
+			return &ReadError{Origin: e.value.origin, Why: fmt.Sprintf("the variables of host %q are %s, not a mapping", h.name, e.value.typ)}
 		}
 		for _, v := range e.value.entries() {
 			h.set(v.key.text, v.value)
@@ -44,13 +44,13 @@ func (l *loader) addListGroup(key, data Value) error {
 		data = Value{typ: Map, origin: data.origin, nest: &nested{entries: []entry{{stringValue("hosts", data.origin), data}}}}
 	}
 	if data.typ != Map {
-		return &ReadError{Origin: data.origin, Why: fmt.Sprintf("group %q is a %s, not a mapping with hosts, vars or children", key.text, data.typ)}
+		return &ReadError{Origin: data.origin, Why: fmt.Sprintf("group %q is %s, not a mapping with hosts, vars or children", key.text, data.typ)}
 	}
 	for _, e := range data.entries() {
 		switch e.key.text {
 		case "vars":
 			if e.value.typ != Map {
-				return &ReadError{Origin: e.value.origin, Why: fmt.Sprintf("vars of group %q is a %s, not a mapping", key.text, e.value.typ)}
+				return &ReadError{Origin: e.value.origin, Why: fmt.Sprintf("vars of group %q is %s, not a mapping", key.text, e.value.typ)}
 			}
 			for _, v := range e.value.entries() {
 				if err := g.set(v.key.text, v.value); err != nil {
@@ -59,7 +59,7 @@ func (l *loader) addListGroup(key, data Value) error {
 			}
 		case "hosts", "children":
 			if e.value.typ != List {
-				return &ReadError{Origin: e.value.origin, Why: fmt.Sprintf("%s of group %q is a %s, not a list", e.key.text, key.text, e.value.typ)}
+				return &ReadError{Origin: e.value.origin, Why: fmt.Sprintf("%s of group %q is %s, not a list", e.key.text, key.text, e.value.typ)}
 			}
 			for _, member := range e.value.items() {
 				if err := l.addListMember(g, e.key.text, member); err != nil {
@@ -75,13 +75,14 @@ func (l *loader) addListGroup(key, data Value) error {
 
 func (l *loader) addListMember(g *group, section string, member Value) error {
 	if member.typ != String || member.text == "" {
-		return &ReadError{Origin: member.origin, Why: fmt.Sprintf("%s of group %q holds the %s %q, not a name", section, g.name, member.typ, member)}
+		return &ReadError{Origin: member.origin, Why: fmt.Sprintf("%s of group %q holds %s, %q, not a name", section, g.name, member.typ, member)}
 	}
 	if section == "children" {
-		return addChild(g, l.graph.addGroup(member.text), member.origin)
+		addChild(g, l.graph.addGroup(member.text), member.origin)
+		return nil
 	}
-	if l.hostCount++; l.hostCount > maxHosts {
-		return &ReadError{Origin: member.origin, Why: fmt.Sprintf("more than %d hosts", maxHosts)}
+	if err := l.spend(1, member.origin); err != nil {
+		return err
 	}
 	_, err := l.graph.addHost(member.text, g, "", member.origin)
 	return err

@@ -12,6 +12,9 @@ import (
 // literal (a number, a quoted string, True, a list, a dictionary, with a
 // comment behind it even) and where it is none as the text itself.
 func iniValue(text string, o Origin) Value {
+	if len(text) > maxResult {
+		return Value{typ: Opaque, text: "text of that length", origin: o}
+	}
 	p := &literal{s: strings.TrimLeft(text, " \t"), origin: o}
 	v, ok := p.tuple()
 	if p.space(); !ok || p.s != "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -98,7 +99,7 @@ func (r *resolver) word(field string, names ...string) (string, error) {
 		r.target.Origins[field] = v.origin
 		return v.text, nil
 	}
-	return "", r.fail(name, fmt.Errorf("is a %s, not a string", v.typ))
+	return "", r.fail(name, fmt.Errorf("is %s, not a string", v.typ))
 }
 
 func (r *resolver) kind(want Kind) error {
@@ -251,18 +252,21 @@ func (r *resolver) sshArgs() error {
 			continue
 		}
 		if v.typ != String {
-			return r.fail(found, fmt.Errorf("is a %s, not a string", v.typ))
+			return r.fail(found, fmt.Errorf("is %s, not a string", v.typ))
 		}
 		words, err := splitShell(v.text)
 		if err != nil {
 			return r.fail(found, fmt.Errorf("is %q: %w", v.text, err))
 		}
-		for _, w := range words {
-			if w = strings.TrimSpace(w); w != "" {
-				r.target.SSHArgs = append(r.target.SSHArgs, w)
-			}
-		}
 		r.target.Origins[name] = v.origin
+		args := slices.DeleteFunc(words, func(w string) bool { return strings.TrimSpace(w) == "" })
+		for i := range args {
+			args[i] = strings.TrimSpace(args[i])
+		}
+		if err := r.target.checkSSHArgs(name, args); err != nil {
+			return err
+		}
+		r.target.SSHArgs = append(r.target.SSHArgs, args...)
 		if name == argsNames[0] {
 			r.yieldTo(r.target.SSHArgs)
 		}

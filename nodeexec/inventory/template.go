@@ -25,6 +25,19 @@ var (
 	errUndefined    = errors.New("is not defined in the inventory")
 )
 
+// templateError names the template that failed, the innermost one where
+// templates hold others.
+type templateError struct {
+	template string
+	err      error
+}
+
+func (e *templateError) Error() string {
+	return fmt.Sprintf("has the template %.80q: %v", e.template, e.err)
+}
+
+func (e *templateError) Unwrap() error { return e.err }
+
 // evaluation resolves one value of one host.
 type evaluation struct {
 	inv   *Inventory
@@ -80,7 +93,7 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 		return operand{}, fmt.Errorf("%q %w", name, errNeedsAnsible)
 	}
 	if slices.Contains(e.open, step{h, name}) {
-		return operand{}, fmt.Errorf("the template of %s leads back to itself, which %w", name, errNeedsAnsible)
+		return operand{}, fmt.Errorf("%s leads back to itself, which %w", name, errNeedsAnsible)
 	}
 	if e.steps++; e.steps > maxSteps {
 		return operand{}, fmt.Errorf("more than %d references", maxSteps)
@@ -125,7 +138,7 @@ func isTemplate(s string) bool {
 // type, as in Ansible; everything else becomes a string.
 func (e *evaluation) render(h *host, s string) (Value, error) {
 	if strings.Contains(s, "{%") || strings.Contains(s, "{#") {
-		return Value{}, fmt.Errorf("has the template %q, which %w", s, errNeedsAnsible)
+		return Value{}, &templateError{s, fmt.Errorf("it %w", errNeedsAnsible)}
 	}
 	whole := s
 	var out strings.Builder
@@ -138,7 +151,10 @@ func (e *evaluation) render(h *host, s string) (Value, error) {
 		p := &expression{e: e, host: h, s: rest}
 		result, err := p.parse()
 		if err != nil {
-			return Value{}, fmt.Errorf("has the template %q: %w", whole, err)
+			if _, inner := errors.AsType[*templateError](err); !inner {
+				err = &templateError{whole, err}
+			}
+			return Value{}, err
 		}
 		s = p.s
 		switch {
@@ -146,15 +162,15 @@ func (e *evaluation) render(h *host, s string) (Value, error) {
 			if result.why != nil {
 				return Value{}, result.why
 			}
-			return Value{}, fmt.Errorf("needs %s, which %w, for its template %q", result.undefined, errUndefined, whole)
+			return Value{}, &templateError{whole, fmt.Errorf("%s %w", result.undefined, errUndefined)}
 		case result.magic != "" || result.host != nil || result.value.typ == List || result.value.typ == Map || result.value.typ == Opaque:
-			return Value{}, fmt.Errorf("has the template %q, which gives no plain value and %w", whole, errNeedsAnsible)
+			return Value{}, &templateError{whole, fmt.Errorf("it gives no plain value and %w", errNeedsAnsible)}
 		}
 		if out.Len() == 0 && s == "" && result.value.typ != String && result.value.typ != Null {
 			return result.value, nil
 		}
 		if out.Len()+len(result.value.text) > maxResult {
-			return Value{}, fmt.Errorf("longer than %d bytes", maxResult)
+			return Value{}, &templateError{whole, fmt.Errorf("the result is longer than %d bytes", maxResult)}
 		}
 		out.WriteString(result.value.text)
 	}
@@ -181,10 +197,10 @@ func (p *expression) parse() (operand, error) {
 
 func (p *expression) unknown() error {
 	near := strings.TrimSpace(p.s)
-	if len(near) > 20 {
-		near = near[:20]
+	if near == "" {
+		return errors.New("it is not closed")
 	}
-	return fmt.Errorf("%q %w", near, errNeedsAnsible)
+	return fmt.Errorf("%.20q %w", near, errNeedsAnsible)
 }
 
 func (p *expression) space() { p.s = strings.TrimLeft(p.s, " \t\r\n") }
@@ -254,7 +270,7 @@ func (p *expression) concat() (operand, error) {
 			continue
 		}
 		if plus && (left.value.typ != String || right.value.typ != String) {
-			return operand{}, fmt.Errorf("\"+\" between a %s and a %s %w", left.value.typ, right.value.typ, errNeedsAnsible)
+			return operand{}, fmt.Errorf("\"+\" between %s and %s %w", left.value.typ, right.value.typ, errNeedsAnsible)
 		}
 		left = operand{value: stringValue(left.value.text+right.value.text, Origin{})}
 	}
@@ -366,13 +382,13 @@ func (p *expression) index(v, by operand) (operand, error) {
 		item, err := p.e.settle(p.host, item)
 		return operand{value: item}, err
 	}
-	return operand{}, fmt.Errorf("index %q of a %s %w", key, v.value.typ, errNeedsAnsible)
+	return operand{}, fmt.Errorf("index %q of %s %w", key, v.value.typ, errNeedsAnsible)
 }
 
 func (p *expression) primary() (operand, error) {
 	p.space()
 	if p.s == "" {
-		return operand{}, fmt.Errorf("the template is not closed")
+		return operand{}, errors.New("it is not closed")
 	}
 	switch c := p.s[0]; {
 	case c == '\'' || c == '"':
@@ -437,7 +453,7 @@ func (p *expression) quoted(quote byte) (operand, error) {
 			b.WriteByte(c)
 		}
 	}
-	return operand{}, fmt.Errorf("a quote is not closed")
+	return operand{}, errors.New("a quote is not closed")
 }
 
 func (p *expression) lookupEnv(args []operand) (operand, error) {

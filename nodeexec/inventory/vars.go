@@ -250,7 +250,7 @@ func (l *loader) varsLayer(name string, info fs.FileInfo) ([]layer, error) {
 		return nil, err
 	}
 	if root.typ != Map {
-		return nil, &ReadError{Origin: root.origin, Why: fmt.Sprintf("a file of variables is a mapping; this is a %s", root.typ)}
+		return nil, &ReadError{Origin: root.origin, Why: fmt.Sprintf("a file of variables is a mapping; this is %s", root.typ)}
 	}
 	vars := make([]assignment, 0, len(root.entries()))
 	for _, e := range root.entries() {
