@@ -219,7 +219,7 @@ func TestExecOnABadFleet(t *testing.T) {
 
 // checkLines checks NDJSON against the schema and against what each node is.
 func checkLines(t *testing.T, jobs []job, ndjson string) {
-	schema, err := jsonschema.NewCompiler().Compile("../../docs/schema/exec.v1.json")
+	schema, err := jsonschema.NewCompiler().Compile(execSchema)
 	require.NoError(t, err)
 	byNode := map[string]execLine{}
 	for text := range strings.Lines(ndjson) {
