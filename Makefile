@@ -16,7 +16,7 @@ help: ## Say what can be made
 
 .PHONY: build
 build: ## Build bin/nestor
-	@$(GO) build -trimpath -ldflags '-s -w' -o bin/nestor ./cmd/nestor
+	@$(GO) build -ldflags '-s -w' -o bin/nestor ./cmd/nestor
 
 .PHONY: demo
 demo: build ## Discover this machine, and two loopback ssh nodes where sshd is installed

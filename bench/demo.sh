@@ -7,7 +7,10 @@ cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d "${TMPDIR:-/tmp}/nestor-demo.XXXXXX") || exit 1
 nodes=$work/bench-nodes
 clean() {
-  [[ ! -d $work/loop ]] || "$nodes" down --dir "$work/loop"
+  if [[ -d $work/loop ]] && ! "$nodes" down "$work/loop"; then
+    printf 'the nodes in %s are still there\n' "$work/loop" >&2
+    return
+  fi
   rm -rf "$work"
 }
 trap clean EXIT
@@ -23,7 +26,7 @@ if ! "$nodes" loopback up --dir "$work/loop" --count 2; then
   say 'No sshd could be started, so the two ssh nodes are left out.'
   exit 0
 fi
-say 'Two nodes over ssh on the loopback: nestor exec loop1 -- uname -srm'
-bin/nestor exec -i "$work/loop/inventory.yaml" loop1 -- uname -srm || exit 1
+say 'Two nodes over ssh on the loopback: nestor exec node1 -- uname -srm'
+bin/nestor exec -i "$work/loop/inventory.yaml" node1 -- uname -srm || exit 1
 say 'And their topology: nestor discover'
 bin/nestor discover -i "$work/loop/inventory.yaml" || exit 1

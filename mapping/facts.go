@@ -7,7 +7,6 @@ import (
 
 	"github.com/nestor-tools/nestor/mapping/cni"
 	"github.com/nestor-tools/nestor/mapping/cpuinfo"
-	"github.com/nestor-tools/nestor/mapping/cri"
 	"github.com/nestor-tools/nestor/mapping/disks"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/meminfo"
@@ -15,6 +14,7 @@ import (
 	"github.com/nestor-tools/nestor/mapping/osrelease"
 	"github.com/nestor-tools/nestor/mapping/probe"
 	"github.com/nestor-tools/nestor/mapping/swaps"
+	"github.com/nestor-tools/nestor/mapping/units"
 )
 
 // Observed is a fact: a value, or why there is none. See package fact.
@@ -26,14 +26,19 @@ type NodeFacts struct {
 	MachineID        Observed[string]            `json:"machine_id"`
 	OS               Observed[osrelease.Release] `json:"os"`
 	Kernel           Observed[Kernel]            `json:"kernel"`
+	Virtualization   Observed[string]            `json:"virtualization"` // systemd's word for it; none: bare metal
 	CPU              Observed[cpuinfo.CPU]       `json:"cpu"`
 	Memory           Observed[meminfo.Memory]    `json:"memory"`
 	Swap             Observed[[]swaps.Swap]      `json:"swap"`
 	Cgroup           Observed[string]            `json:"cgroup"` // v2, v1 or hybrid
+	TimeSync         Observed[TimeSync]          `json:"time_sync"`
 	Mounts           Observed[[]Mount]           `json:"mounts"`
 	Disks            Observed[[]disks.Disk]      `json:"disks"`
-	ContainerRuntime Observed[cri.Runtime]       `json:"container_runtime"`
+	Ceph             Observed[Ceph]              `json:"ceph"`
+	ContainerRuntime Observed[Runtime]           `json:"container_runtime"`
 	CNI              Observed[cni.Selection]     `json:"cni"`
+	Kubelet          Observed[Kubelet]           `json:"kubelet"`
+	ControlPlane     Observed[bool]              `json:"control_plane"`
 }
 
 // Kernel is the running kernel.
@@ -47,11 +52,18 @@ type Options struct {
 	Loops bool // loop devices are disks, as on a bench; see disks.Input
 }
 
-// FromProbe maps one probe.
-func FromProbe(out probe.Output, o Options) NodeFacts {
+// FromProbe maps one probe. Name and roles of the node are the caller's to
+// add.
+func FromProbe(out probe.Output, o Options) Node {
 	mounts := fact.Then(out.Bytes("host:/proc/self/mountinfo"), mountinfo.Parse)
 	active := fact.Then(out.Bytes("host:/proc/swaps"), swaps.Parse)
-	f := NodeFacts{
+	if active.State == fact.IsAbsent { // a kernel without swap has no such file
+		active = fact.Present([]swaps.Swap{})
+	}
+	services := fact.Then(out.Bytes("units"), units.Parse)
+	kube := readKubelet(out)
+	runtime := findRuntime(out, kube)
+	f := &NodeFacts{
 		Hostname:         fact.Then(out.Bytes("host:/proc/sys/kernel/hostname"), oneWord("the hostname")),
 		MachineID:        fact.Then(out.Bytes("host:/etc/machine-id"), oneWord("/etc/machine-id")),
 		OS:               fact.Then(osReleaseFile(out), osrelease.Parse),
@@ -60,15 +72,17 @@ func FromProbe(out probe.Output, o Options) NodeFacts {
 		Memory:           fact.Then(out.Bytes("host:/proc/meminfo"), meminfo.Parse),
 		Swap:             active,
 		Cgroup:           fact.Then(mounts, cgroupVersion),
+		TimeSync:         timeSync(out, services),
 		Mounts:           fact.Then(mounts, listMounts),
 		Disks:            diskFacts(out, mounts, active, o),
-		ContainerRuntime: runtimeFact(out),
+		Ceph:             cephFacts(out),
+		ContainerRuntime: runtime,
+		CNI:              cniFact(out, runtime),
+		Kubelet:          kube.facts,
+		ControlPlane:     kube.controlPlane,
 	}
-	if active.State == fact.IsAbsent { // a kernel without swap has no such file
-		f.Swap = fact.Present([]swaps.Swap{})
-	}
-	f.CNI = cniFact(out, f.ContainerRuntime)
-	return f
+	f.Virtualization = virtualization(out, f.CPU)
+	return Node{Facts: f, Hardening: hardening(services), Baseline: judge(out, services, kube)}
 }
 
 // osReleaseFile is the first of the two places of os-release(5).
@@ -119,4 +133,19 @@ func cgroupVersion(mounts []mountinfo.Mount) (string, error) {
 		return "", errors.New("nothing is mounted at /sys/fs/cgroup")
 	}
 	return version, nil
+}
+
+// virtualization is systemd's word. It exits with 1 to say "none". Without
+// systemd only x86 tells, and only that there is a hypervisor.
+func virtualization(out probe.Output, cpu Observed[cpuinfo.CPU]) Observed[string] {
+	if frame, ok := out.Frame("virt:detect"); ok && (frame.Status == "0" || frame.Status == "1") {
+		if words := strings.Fields(string(frame.Stdout)); len(words) == 1 {
+			return fact.Present(fact.Text(words[0]))
+		}
+	}
+	if cpu.State == fact.IsPresent && cpu.Value.Hypervisor {
+		return fact.Present("vm-other")
+	}
+	why := out.Bytes("virt:detect")
+	return fact.Unknown[string](why.Why)
 }

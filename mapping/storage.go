@@ -3,6 +3,7 @@ package mapping
 import (
 	"strings"
 
+	"github.com/nestor-tools/nestor/mapping/bluestore"
 	"github.com/nestor-tools/nestor/mapping/disks"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/lsblk"
@@ -20,7 +21,8 @@ func diskFacts(out probe.Output, mounts Observed[[]mountinfo.Mount], active Obse
 		Sysfs:      fact.Then(out.Bytes("sysfs"), sysfs.Parse),
 		Mounts:     mounts,
 		Swaps:      active,
-		Signatures: signatures(out),
+		Signatures: perDevice(out, "signatures", wipefs.Parse),
+		Labels:     perDevice(out, "labels", bluestore.Parse),
 		ByID:       byID(out.Bytes("byid").Value),
 		Loops:      o.Loops,
 		Volatile:   Volatile,
@@ -31,23 +33,23 @@ func diskFacts(out probe.Output, mounts Observed[[]mountinfo.Mount], active Obse
 	return fact.Present(disks.Assess(in))
 }
 
-// signatures gives what wipefs said of a device. That it opened the device at
-// all is half of the answer.
-func signatures(out probe.Output) func(string) Observed[[]wipefs.Signature] {
-	section := out.Bytes("signatures")
+// perDevice gives what a section said of a device. That the tool opened the
+// device at all is half of the answer.
+func perDevice[T any](out probe.Output, section string, parse func([]byte) (T, error)) func(string) Observed[T] {
+	whole := out.Bytes(section)
 	frames := map[string]probe.Frame{}
-	for _, f := range out.Items("signatures") {
+	for _, f := range out.Items(section) {
 		frames[f.Name] = f
 	}
-	return func(device string) Observed[[]wipefs.Signature] {
+	return func(device string) Observed[T] {
 		f, ok := frames[device]
 		switch {
 		case ok:
-			return fact.Then(f.Bytes(), wipefs.Parse)
-		case section.State != fact.IsPresent:
-			return Observed[[]wipefs.Signature]{State: section.State, Why: section.Why}
+			return fact.Then(f.Bytes(), parse)
+		case whole.State != fact.IsPresent:
+			return Observed[T]{State: whole.State, Why: whole.Why}
 		}
-		return fact.Unknown[[]wipefs.Signature]("this device was not read")
+		return fact.Unknown[T]("this device was not read")
 	}
 }
 

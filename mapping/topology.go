@@ -1,8 +1,11 @@
 package mapping
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/nestor-tools/nestor/mapping/baseline"
 )
 
 // Schema names the format of a topology. Fields may be added; a changed
@@ -21,7 +24,12 @@ type Node struct {
 	Name  string     `json:"name"`
 	Roles []string   `json:"roles"` // the inventory's groups
 	Facts *NodeFacts `json:"facts,omitempty"`
-	Error *Failure   `json:"error,omitempty"`
+
+	// Hardening is the short signal: hardened when auditd and fail2ban are
+	// both active, partial when one is, plain when none is, unknown.
+	Hardening string           `json:"hardening"`
+	Baseline  []baseline.Check `json:"baseline,omitempty"`
+	Error     *Failure         `json:"error,omitempty"`
 }
 
 // Failure is why a node has no facts.
@@ -36,6 +44,7 @@ func NewTopology(nodes []Node) Topology {
 	t := Topology{Schema: Schema, GeneratedBy: "nestor discover", Nodes: slices.Clone(nodes)}
 	for i := range t.Nodes {
 		t.Nodes[i].Roles = slices.Sorted(slices.Values(t.Nodes[i].Roles))
+		t.Nodes[i].Hardening = cmp.Or(t.Nodes[i].Hardening, "unknown")
 		if t.Nodes[i].Roles == nil {
 			t.Nodes[i].Roles = []string{}
 		}

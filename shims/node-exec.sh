@@ -72,7 +72,7 @@ _node_exec_main() {
   [[ $t_TRANSPORT == local ]] && exec "${cmd[@]}"
   _node_exec_encode "${cmd[@]}"
   case $t_TRANSPORT in
-    lima) cmd=(limactl shell --workdir / --tty=false "$t_HOST" "${cmd[@]}") ;;
+    lima) _node_exec_encode "$line" && cmd=(limactl shell --workdir / --tty=false "$t_HOST" "${cmd[@]}") ;; # which quotes twice
     ssh)
       opts=(-o BatchMode=yes -o StrictHostKeyChecking=yes ${t_CONTROL_PATH:+-o ControlMaster=auto -o ControlPersist="${t_CONTROL_PERSIST:-60}"})
       [[ $t_HOST_KEYS != accept-new ]] || opts[3]=StrictHostKeyChecking=accept-new

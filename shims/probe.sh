@@ -70,7 +70,9 @@ missing() {
   if [ -e "$1" ] && [ -n "$1" ]; then echo denied; else echo absent; fi
 }
 
-host() {
+read_kernel() { uname -srm; }
+
+read_host() {
   for path in /etc/os-release /usr/lib/os-release /etc/machine-id \
     /proc/sys/kernel/hostname /proc/cpuinfo /proc/meminfo /proc/swaps \
     /proc/self/mountinfo; do
@@ -80,18 +82,20 @@ host() {
 
 # Old versions of lsblk refuse a column that they do not know: MOUNTPOINTS is
 # of 2.37, PATH of 2.33, and JSON of 2.27.
-disks() {
+read_disks() {
   old=NAME,KNAME,MAJ:MIN,TYPE,SIZE,RO,RM,ROTA,MOUNTPOINT,FSTYPE,LABEL,UUID,PKNAME,SERIAL,WWN,MODEL,TRAN
   for columns in "$old,PATH,PTTYPE,PARTTYPE,MOUNTPOINTS" "$old,PATH,PTTYPE,PARTTYPE" "$old"; do
-    lsblk -J -b -o "$columns" 2>/dev/null && return
-    [ "$?" = 127 ] && break
+    if listing=$(lsblk -J -b -o "$columns" 2>/dev/null); then
+      printf '%s\n' "$listing"
+      return
+    fi
   done
   lsblk -P -b -o "${old%,WWN,*},MODEL"
 }
 
 # sysfs prints what the kernel says of each block device, one a line:
 # NAME<TAB>key=value<TAB>...
-sysfs() {
+read_sysfs() {
   for device in /sys/class/block/*; do
     [ -e "$device/size" ] || continue
     printf '%s' "${device##*/}"
@@ -113,12 +117,12 @@ sysfs() {
   done
 }
 
-byid() { ls -l /dev/disk/by-id; }
+read_byid() { ls -l /dev/disk/by-id; }
 
 # signatures reads the devices themselves; lsblk only knows what udev noted.
 # A floppy or an optical drive is left alone: opening it may take seconds.
-signatures() {
-  command -v wipefs >/dev/null || return 127
+read_signatures() {
+  wipefs --version >/dev/null || return
   for device in /sys/class/block/*; do
     device=${device##*/}
     case $device in
@@ -136,7 +140,52 @@ wipe_list() {
   wipefs --no-act -J "$1" 2>/dev/null || wipefs --no-act -p "$1"
 }
 
-cri() {
+# labels looks for BlueStore's label at the start of each device and at the
+# places of its copies: wipefs knows the first one only. Beside the uuids the
+# label holds the OSD's key, which stays here.
+read_labels() {
+  for device in /sys/class/block/*; do
+    device=${device##*/}
+    case $device in
+      ram* | zram* | fd[0-9]* | sr[0-9]*) continue ;;
+      loop*) [ -n "$loops" ] || continue ;;
+    esac
+    { read -r size <"/sys/class/block/$device/size"; } 2>/dev/null || continue
+    [ "$size" -gt 0 ] || continue
+    item "$device" bluestore "/dev/$(printf %s "$device" | tr '!' /)" "$size"
+  done
+}
+
+# bluestore DEVICE SECTORS: a line "GIB OSD_UUID CLUSTER_FSID OSD_ID" for each
+# copy; what the label does not tell is "-".
+bluestore() {
+  head -c 1 "$1" >/dev/null || return
+  for gib in 0 1 10 100 1000; do
+    [ "$2" -gt $((gib * 2097152)) ] || break
+    label=$(dd if="$1" bs=4096 count=1 skip=$((gib * 262144)) 2>/dev/null | tr -c '[:alnum:]_-' ' ')
+    case $label in 'bluestore block device '*) ;; *) continue ;; esac
+    osd='' fsid='' id='' previous=''
+    for word in ${label#bluestore block device }; do
+      case $previous in ceph_fsid) fsid=$word ;; whoami) id=$word ;; esac
+      previous=$word
+      osd=${osd:-$word}
+    done
+    printf '%s %s %s %s\n' "$gib" "${osd:--}" "${fsid:--}" "${id:--}"
+  done
+}
+
+read_ceph() {
+  for folder in /var/lib/rook /var/lib/ceph /var/lib/ceph/osd; do
+    listing "$folder"
+  done
+}
+
+# listing FOLDER: the names in it, as an item.
+listing() {
+  if [ -d "$1" ]; then item "$1" ls -1A "$1"; else file "$1"; fi
+}
+
+read_cri() {
   seen=
   for socket in /run/containerd/containerd.sock /run/crio/crio.sock \
     /run/cri-dockerd.sock /run/k3s/containerd/containerd.sock \
@@ -147,17 +196,46 @@ cri() {
     case " $seen " in *" $socket "*) continue ;; esac
     seen="$seen $socket"
     printf '%s\n' "$socket"
-    [ "$socket" = /run/docker.sock ] || item "crictl $socket" crictl --runtime-endpoint "unix://$socket" version
+    [ "$socket" != /run/docker.sock ] || continue
+    item "crictl $socket" crictl --runtime-endpoint "unix://$socket" version
+    item "driver $socket" crictl --runtime-endpoint "unix://$socket" runtime-config
   done
   for tool in containerd crio k3s rke2 cri-dockerd; do
     item "$tool" "$tool" --version
   done
+  item 'containerd config' containerd_config
+  file /var/lib/rancher/k3s/agent/etc/containerd/config.toml containerd_settings
+  item 'crio config' crio_config
+  for path in /etc/containerd/certs.d/*/hosts.toml; do
+    [ ! -e "$path" ] || file "$path" mirror_settings
+  done
+}
+
+# Of configurations only the settings that nestor reads are carried: others
+# hold the passwords of registries.
+containerd_config() {
+  whole=$(containerd config dump) || return
+  printf '%s\n' "$whole" | containerd_settings -
+}
+
+containerd_settings() {
+  grep -E '^[[:space:]]*(\[|(version|conf_dir|max_conf_num|config_path|SystemdCgroup|default_runtime_name|endpoint)[[:space:]]*=)' "$1" |
+    sed 's#//[^/@"]*@#//#g'
+}
+
+crio_config() {
+  whole=$(crio config 2>/dev/null) || crio config || return
+  printf '%s\n' "$whole" | grep -E '^(\[|(cgroup_manager|network_dir|cni_default_network)[[:space:]]*=)'
+}
+
+mirror_settings() {
+  grep -E '^[[:space:]]*(server[[:space:]]*=|\[host\.)' "$1" | grep -v '\.header' | sed 's#//[^/@"]*@#//#g'
 }
 
 # cni lists every entry of each folder that a runtime may read, and gives the
 # content of what a runtime would read as a configuration. Other files there
 # (kubeconfigs) hold credentials.
-cni() {
+read_cni() {
   for folder in /etc/cni/net.d /var/lib/rancher/k3s/agent/etc/cni/net.d; do
     if [ -d "$folder" ]; then item "$folder" ls -1A "$folder"; else
       file "$folder"
@@ -177,50 +255,171 @@ cni() {
 
 # redact FILE: prints a JSON file without the values of its secrets.
 redact() {
-  sed -e 's/\("[^"]*[Tt][Oo][Kk][Ee][Nn]"[[:space:]]*:[[:space:]]*\)"[^"]*"/\1"(removed)"/g' \
-    -e 's/\("[^"]*[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd]"[[:space:]]*:[[:space:]]*\)"[^"]*"/\1"(removed)"/g' \
-    -e 's/\("[^"]*[Ss][Ee][Cc][Rr][Ee][Tt]"[[:space:]]*:[[:space:]]*\)"[^"]*"/\1"(removed)"/g' "$1"
+  value='"[[:space:]]*:[[:space:]]*)"([^"\\]|\\.)*"/\1"(removed)"/g'
+  sed -E -e "s/(\"[^\"]*[Tt][Oo][Kk][Ee][Nn]$value" \
+    -e "s/(\"[^\"]*[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd]$value" \
+    -e "s/(\"[^\"]*[Ss][Ee][Cc][Rr][Ee][Tt]$value" "$1"
 }
 
-kubelet() {
+# kubelet names the processes that make a node a part of a cluster, and gives
+# the running kubelet's command line and the files that it names.
+read_kubelet() {
+  { read -r value </proc/1/comm; } 2>/dev/null || echo hidden
+  config='' dropins=''
   for comm in /proc/[0-9]*/comm; do
     { read -r value <"$comm"; } 2>/dev/null || continue
-    [ "$value" = kubelet ] || continue
-    item cmdline tr '\0' '\n' <"${comm%comm}cmdline"
-    break
+    case $value in
+      kubelet)
+        argv=$(tr '\0' '\n' <"${comm%comm}cmdline")
+        item cmdline printf '%s\n' "$argv"
+        config=$(printf '%s\n' "$argv" | sed -n 's/^--config=//p; /^--config$/{n;p;}' | tail -n 1)
+        dropins=$(printf '%s\n' "$argv" | sed -n 's/^--config-dir=//p; /^--config-dir$/{n;p;}' | tail -n 1)
+        ;;
+      kube-apiserver | k3s-server | k3s-agent | rke2) ;;
+      *) continue ;;
+    esac
+    printf 'process %s\n' "$value"
   done
-  for path in /var/lib/kubelet/config.yaml /var/lib/kubelet/kubeadm-flags.env; do
-    file "$path"
+  config=${config:-/var/lib/kubelet/config.yaml}
+  printf 'config %s\n' "$config"
+  file "$config" without_headers
+  [ ! -e "$config" ] || item 'config mode' stat -c '%a %U' "$config"
+  for path in "${dropins:-/nowhere}"/*.conf; do
+    [ -e "$path" ] || continue
+    printf 'dropin %s\n' "$path"
+    file "$path" without_headers
   done
+  file /var/lib/kubelet/kubeadm-flags.env
+  listing /etc/kubernetes/manifests
+  item version command kubelet --version
 }
 
-# kill_tree PID...: ends the processes and all that they started. They are
-# stopped first, level by level, so that none can fork away meanwhile.
-kill_tree() {
-  doomed=$*
-  level=$*
-  while [ -n "$level" ]; do
-    # shellcheck disable=SC2086 # a list of pids
-    kill -s STOP $level 2>/dev/null
-    children=
-    for stat in /proc/[0-9]*/stat; do
-      { read -r line <"$stat"; } 2>/dev/null || continue
-      # shellcheck disable=SC2086 # "PID (name) STATE PPID ..."
-      set -- ${line##*) }
-      case " $level " in *" $2 "*) children="$children ${line%% *}" ;; esac
+# The one setting of a kubelet that may hold a credential.
+without_headers() {
+  awk '/^[^[:space:]-]/ { skip = /^staticPodURLHeader/ } ! skip' "$1"
+}
+
+read_virt() {
+  item detect systemd-detect-virt
+  for path in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name; do file "$path"; done
+}
+
+read_units() {
+  systemctl --no-pager show -p Id,LoadState,ActiveState,UnitFileState \
+    ssh.service sshd.service ssh.socket nftables.service ufw.service firewalld.service \
+    netfilter-persistent.service iptables.service apparmor.service auditd.service fail2ban.service \
+    chrony.service chronyd.service systemd-timesyncd.service ntp.service ntpd.service ntpsec.service \
+    openntpd.service unattended-upgrades.service apt-daily-upgrade.timer dnf-automatic.timer \
+    dnf-automatic-install.timer kubelet.service containerd.service crio.service docker.service \
+    k3s.service k3s-agent.service rke2-server.service rke2-agent.service
+}
+
+# sshd says what is effective; -C names the connection that Match blocks are
+# tried on. Without root -T cannot read the host keys; -G (OpenSSH 9.3) needs
+# none.
+read_sshd() {
+  server=$(command -v sshd) || {
+    sshd
+    return
+  }
+  "$server" -T -C user=root,host=localhost,addr=127.0.0.1 || "$server" -G 2>/dev/null
+}
+
+# A file of /proc/sys must be read in one piece: a second read finds its end,
+# and the shells' own read takes a byte at a time.
+read_sysctl() {
+  cd /proc/sys || return
+  set --
+  for key in kernel/randomize_va_space kernel/yama/ptrace_scope fs/suid_dumpable \
+    net/ipv4/tcp_syncookies net/ipv4/ip_forward net/bridge/bridge-nf-call-iptables \
+    net/ipv4/conf/all/accept_redirects net/ipv4/conf/default/accept_redirects \
+    net/ipv6/conf/all/accept_redirects net/ipv6/conf/default/accept_redirects \
+    net/ipv4/conf/all/send_redirects net/ipv4/conf/default/send_redirects \
+    net/ipv4/conf/all/accept_source_route net/ipv4/conf/default/accept_source_route \
+    net/ipv6/conf/all/accept_source_route net/ipv6/conf/default/accept_source_route; do
+    if [ -r "$key" ]; then
+      set -- "$@" "$key"
+    elif [ -e "$key" ]; then
+      printf 'denied %s\n' "$key" | tr / .
+    fi
+  done
+  grep -H '' "$@" | tr / . | sed 's/:/ = /'
+}
+
+# accounts gives names only; no password hash leaves the node.
+# shellcheck disable=SC2016 # awk's own variables
+read_accounts() {
+  file /etc/passwd awk -F: '$3 == 0 { print $1 }'
+  file /etc/shadow awk -F: '$2 == "" { print $1 }'
+}
+
+read_security() {
+  file /sys/module/apparmor/parameters/enabled
+  file /sys/kernel/security/apparmor/profiles
+  file /sys/fs/selinux/enforce
+  item auditctl auditctl -s
+  item 'audit rules' auditctl -l
+  item fail2ban fail2ban-client status
+}
+
+# firewall gives the chains that see what comes in, not the thousands of
+# rules that kube-proxy and the CNI keep elsewhere.
+read_firewall() {
+  item ufw ufw status verbose
+  item firewalld firewall-cmd --state
+  item 'firewalld zone' firewall-cmd --list-all
+  file /proc/net/ip_tables_names
+  item 'iptables-legacy' iptables-legacy -S INPUT
+  chains=$(nft list chains) || return
+  printf '%s\n' "$chains" | awk '$1 == "table" { table = $2 " " $3 } $1 == "chain" { chain = $2 } / hook input / { print table, chain }' |
+    while read -r family table chain; do
+      item "nft $family $table $chain" nft -j list chain "$family" "$table" "$chain"
     done
-    level=${children# }
-    doomed="$doomed$children"
+}
+
+read_time() {
+  item timedatectl timedatectl show -p NTP -p NTPSynchronized
+  item chronyc chronyc -n tracking
+}
+
+read_updates() {
+  item apt apt-config dump APT::Periodic
+  file /etc/dnf/automatic.conf grep -E '^[[:space:]]*(apply_updates|upgrade_type)[[:space:]]*='
+}
+
+read_listeners() { ss -Hltunp; }
+
+# kill_tree PID...: ends the processes and all that they started. They are
+# stopped first, and looked for again, so that none can fork away meanwhile.
+kill_tree() {
+  for _ in 1 2 3; do
+    doomed=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v roots="$*" '
+      BEGIN { n = split(roots, list); for (i = 1; i <= n; i++) root[list[i]] = 1 }
+      { pid = $1; sub(/^.*\) /, ""); parent[pid] = $2 }
+      END {
+        for (pid in parent) {
+          for (above = pid; above in parent && !(above in root);) above = parent[above]
+          if (above in root) print pid
+        }
+      }')
+    # shellcheck disable=SC2086 # a list of pids
+    [ -z "$doomed" ] || kill -s STOP $doomed 2>/dev/null
   done
   # shellcheck disable=SC2086
-  kill -s KILL $doomed 2>/dev/null
+  [ -z "$doomed" ] || kill -s KILL $doomed 2>/dev/null
+}
+
+# pids of the sections that still run.
+pids() {
+  for job in $pending; do printf '%s ' "${job#*:}"; done
 }
 
 # stop ends whatever still runs and removes the folder.
 stop() {
   trap '' HUP INT TERM PIPE
   trap - EXIT
-  for job in $pending; do kill_tree "${job#*:}"; done
+  # shellcheck disable=SC2046
+  [ -z "$pending" ] || kill_tree $(pids)
   if [ -n "$clock" ]; then
     kill -s KILL "$watchdog" "$clock" 2>/dev/null
     wait "$watchdog" 2>/dev/null # else bash says "Killed"
@@ -279,9 +478,9 @@ main() {
     echo late >&5
   ) </dev/null >/dev/null 2>&1 &
   watchdog=$!
-  section kernel uname -srm
-  for name in host disks sysfs byid signatures cri cni kubelet; do
-    section "$name" "$name"
+  for name in kernel host disks sysfs byid signatures labels ceph cri cni kubelet \
+    virt units sshd sysctl accounts security firewall time updates listeners; do
+    section "$name" "read_$name"
   done
 
   # The watchdog's own message is awaited too: without it its sleep would be
@@ -301,8 +500,9 @@ main() {
         ;;
     esac
   done
+  # shellcheck disable=SC2046
+  [ -z "$pending" ] || kill_tree $(pids)
   for job in $pending; do
-    kill_tree "${job#*:}"
     emit "${job%%:*}" cut
   done
   pending=

@@ -194,7 +194,7 @@ func TestOneFileReadsYAMLInEachPackage(t *testing.T) {
 	readers := map[string][]string{}
 	for _, s := range sources(t) {
 		for _, imported := range s.imports {
-			if strings.Contains(imported, "yaml") {
+			if strings.Contains(imported, "yaml") && !strings.HasPrefix(imported, module) {
 				assert.Equal(t, "gopkg.in/yaml.v3", imported, s.path)
 				readers[s.pkg] = append(readers[s.pkg], s.path)
 			}

@@ -20,7 +20,7 @@ type MissingError struct{ Program string }
 func (e *MissingError) Error() string {
 	pkg := map[string]string{
 		"sshd": "openssh-server", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "ip": "iproute2",
-		"unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
+		"unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux", "ps": "procps",
 	}[e.Program]
 	if pkg == "" {
 		pkg = e.Program
@@ -28,7 +28,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is missing: install the package %s", e.Program, pkg)
 }
 
-// ErrNeedsRoot says that namespaced nodes need root on Linux.
+// ErrNeedsRoot says that namespaced nodes need root on Linux, with the rights
+// to make namespaces, links and devices.
 var ErrNeedsRoot = errors.New("namespaced nodes need root on linux")
 
 // Bench is a set of running nodes. Its exported fields are not to be changed.
@@ -123,7 +124,6 @@ func (b *Bench) Exec(ctx context.Context, name string, argv ...string) ([]byte, 
 		if !m.Init.alive() {
 			return nil, fmt.Errorf("node %s is dead", name)
 		}
-		// The paths of -S and -W are the node's: its root and its /.
 		argv = append([]string{"nsenter", "--target", fmt.Sprint(m.Init.PID), "--mount", "--uts", "--ipc", "--net",
 			"--pid", "--root", "--wd", "--", "/usr/bin/env", "-i", "PATH=" + safePath, "HOME=/root", "LC_ALL=C.UTF-8"}, argv...)
 	}
@@ -147,16 +147,15 @@ func run(ctx context.Context, stdin string, argv ...string) ([]byte, error) {
 
 // Log gives what the node's sshd has said so far.
 func (b *Bench) Log(name string) string {
-	log, err := os.ReadFile(filepath.Join(b.Dir, "nodes", name, "log"))
+	log, err := os.ReadFile(filepath.Join(b.nodeDir(name), "log"))
 	if err != nil {
 		return err.Error()
 	}
 	return string(log)
 }
 
-// Kill ends a node at once with all that runs on it, as a power cut does.
-// Afterwards its address answers nothing, not even a refusal. A loopback node
-// loses its listener and its connections.
+// Kill ends a node at once with all that runs on it; open connections are cut
+// and new ones refused. (For a node that falls silent, see LinkDown.)
 func (b *Bench) Kill(ctx context.Context, name string) error {
 	m, err := b.member(name)
 	if err != nil {

@@ -24,11 +24,11 @@ func (b *Bench) knownHosts(n Node) string {
 func (b *Bench) writeClient() error {
 	entries := map[string]string{}
 	for i, n := range b.Nodes {
-		file := filepath.Join(b.Dir, "nodes", n.Name, "ssh_host_ed25519_key.pub")
+		file := b.hostKeyPath(n.Name)
 		if n.Fault == WrongHostKey {
-			file = filepath.Join(b.Dir, "stranger.pub")
+			file = b.strangerPath()
 		}
-		key, err := os.ReadFile(file)
+		key, err := os.ReadFile(file + ".pub")
 		if err != nil {
 			return err
 		}

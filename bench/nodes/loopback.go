@@ -84,7 +84,7 @@ func (b *Bench) startSSHD(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(b.Dir, "nodes", b.Nodes[i].Name)
+	dir := b.nodeDir(b.Nodes[i].Name)
 	for try := 1; ; try++ {
 		port, err := freePort()
 		if err != nil {
@@ -94,7 +94,7 @@ func (b *Bench) startSSHD(ctx context.Context, i int) error {
 		config := append([]string{
 			fmt.Sprint("Port ", port),
 			"ListenAddress 127.0.0.1",
-			"HostKey " + filepath.Join(dir, "ssh_host_ed25519_key"),
+			"HostKey " + b.hostKeyPath(b.Nodes[i].Name),
 			"PidFile none",
 			"AuthorizedKeysFile " + b.IdentityPath + ".pub",
 			"StrictModes no", // the folder may lie below a /tmp that anyone writes

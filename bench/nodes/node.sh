@@ -44,6 +44,7 @@ fi
 pivot_root . .
 umount -l .
 cd /
+/usr/sbin/sshd -t # with set -e: a node whose sshd cannot start is none
 trap - EXIT
 echo "node $name $pid"
 exec >&2

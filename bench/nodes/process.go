@@ -79,31 +79,43 @@ func (p process) kill(ctx context.Context) error {
 	return poll(ctx, func() (bool, error) { return !p.alive(), nil })
 }
 
-// killTree ends a process and those that it started.
+// killTree ends a process and all that descends from it.
 func killTree(ctx context.Context, p process) error {
 	if !p.alive() {
 		return nil
+	}
+	// Stopped, it has no more children than ps shows.
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
 	}
 	out, err := exec.CommandContext(ctx, "ps", "-A", "-o", "pid=,ppid=").Output()
 	if err != nil {
 		return fmt.Errorf("ps: %w", err)
 	}
+	children := map[string][]string{}
 	for _, line := range strings.Split(string(out), "\n") {
-		f := strings.Fields(line)
-		if len(f) != 2 || f[1] != strconv.Itoa(p.PID) {
-			continue
-		}
-		pid, err := strconv.Atoi(f[0])
-		if err != nil {
-			continue
-		}
-		if child, err := identify(pid); err == nil {
-			if err := child.kill(ctx); err != nil {
-				return err
-			}
+		if f := strings.Fields(line); len(f) == 2 {
+			children[f[1]] = append(children[f[1]], f[0])
 		}
 	}
-	return p.kill(ctx)
+	family := []process{p}
+	for next := []string{strconv.Itoa(p.PID)}; len(next) > 0; next = next[1:] {
+		for _, child := range children[next[0]] {
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				return fmt.Errorf("ps: %w", err)
+			}
+			if c, err := identify(pid); err == nil { // else it has just ended
+				family = append(family, c)
+			}
+			next = append(next, child)
+		}
+	}
+	var errs []error
+	for _, member := range family {
+		errs = append(errs, member.kill(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // poll asks again until done, an error or the end of ctx; at least once.

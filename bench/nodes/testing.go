@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,12 +23,7 @@ func Start(t testing.TB, spec Spec) *Bench {
 // begin gives a test a bench in a temporary folder.
 func begin(t testing.TB, up func(dir string) (*Bench, error)) *Bench {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "nestor-bench-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.Remove(dir) })
-	b, err := up(dir)
+	b, err := up(filepath.Join(os.TempDir(), "nestor-bench-"+randomHex(6)))
 	var missing *MissingError
 	if errors.As(err, &missing) || errors.Is(err, ErrNeedsRoot) {
 		if os.Getenv("CI") != "" {

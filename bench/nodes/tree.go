@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// hostKey is the name of an sshd's private key.
+const hostKey = "ssh_host_ed25519_key"
+
 // The user that a node has beside root.
 const userID = 10001
 
@@ -73,8 +76,8 @@ func shellPath(shell string) (string, error) {
 	return need(shell)
 }
 
-// writeTree writes the files of one node. hosts is its /etc/hosts, keys the
-// folder of its host key, authorized the public key that it accepts.
+// writeTree writes the files of one node below dir, which holds its host key
+// already. hosts is its /etc/hosts, authorized the public key that it accepts.
 func writeTree(dir string, n Node, fast bool, hosts, authorized string) error {
 	shell, err := shellPath(n.Shell)
 	if err != nil {
@@ -90,14 +93,10 @@ func writeTree(dir string, n Node, fast bool, hosts, authorized string) error {
 	t.write("/etc/hosts", 0o644, hosts)
 	t.write("/etc/machine-id", 0o444, randomHex(16)+"\n")
 	t.accounts(n, shell)
-	for _, name := range []string{"ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"} {
+	for name, mode := range map[string]os.FileMode{hostKey: 0o600, hostKey + ".pub": 0o644} {
 		key, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return err
-		}
-		mode := os.FileMode(0o600)
-		if strings.HasSuffix(name, ".pub") {
-			mode = 0o644
 		}
 		t.write("/etc/ssh/"+name, mode, string(key))
 	}
@@ -195,7 +194,7 @@ func sshdConfig(n Node, fast bool) string {
 	lines := append([]string(nil), n.SSHD...)
 	lines = append(lines,
 		fmt.Sprint("Port ", n.Port),
-		"HostKey /etc/ssh/ssh_host_ed25519_key",
+		"HostKey /etc/ssh/"+hostKey,
 		"PidFile /run/sshd.pid",
 		"AuthorizedKeysFile .ssh/authorized_keys",
 		"PermitRootLogin prohibit-password",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nestor-tools/nestor/mapping"
+	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/discover"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
@@ -43,7 +45,11 @@ there, and the table to stdout. Without an inventory this machine is read.
 
 Without --sudo, what only root may read is reported as denied, and no disk is
 known to be free.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  nestor discover --sudo --out topology.yaml
+  nestor discover 'cloud:!node3' --output table
+  nestor discover node1 --raw bug/`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: c.completeNodes(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pattern := ""
 			if len(args) == 1 {
@@ -63,10 +69,8 @@ known to be free.`,
 }
 
 func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) error {
-	switch c.output {
-	case "text", "yaml", "json", "table":
-	default:
-		return fmt.Errorf("--output %s: discover has yaml, json and table", c.output)
+	if err := c.format("text", "yaml", "json", "table"); err != nil {
+		return err
 	}
 	nodes, err := c.nodesToDiscover(pattern)
 	if err != nil {
@@ -96,24 +100,30 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 	return discoverExit(failures)
 }
 
-// rawName is the file of a node's raw answer. A name from an inventory may
-// hold anything; only one that could leave the folder is changed.
+// rawName is the file of a node's raw answer. A name that would leave the
+// folder loses what leads out of it.
 func rawName(node string) string {
-	return filepath.Base(filepath.Clean("/"+node)) + ".probe"
+	base := path.Base(path.Clean("/" + node))
+	if base == "/" {
+		base = "_"
+	}
+	return base + ".probe"
 }
 
 // discoverExit gives the exit code for the nodes that are missing: 3 where
 // all of them could not be reached, 2 where one could and was not read whole.
 func discoverExit(failures []discover.Failure) error {
-	if len(failures) == 0 {
-		return nil
-	}
+	code := exitOK
 	for _, failure := range failures {
 		if !unreachable(failure) {
 			return fail(exitUnevaluated, nil)
 		}
+		code = exitUnreachable
 	}
-	return fail(exitUnreachable, nil)
+	if code == exitOK {
+		return nil
+	}
+	return fail(code, nil)
 }
 
 // nodesToDiscover are the nodes that the pattern selects in the inventory;
@@ -122,7 +132,8 @@ func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
 	inv, err := c.openInventory()
 	if errors.Is(err, inventory.ErrNoInventory) && pattern == "" {
 		fmt.Fprintln(c.err, "nestor: no inventory here: reading this machine")
-		return []discover.Node{{Runner: c.open(inventory.Target{Node: "localhost", Transport: inventory.TransportLocal})}}, nil
+		here := inventory.Target{Node: "localhost", Transport: inventory.TransportLocal}
+		return []discover.Node{{Runner: c.open(here)}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -132,18 +143,44 @@ func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
 		return nil, err
 	}
 	var nodes []discover.Node
-	for _, node := range names {
-		target, err := c.target(inv, node)
+	for _, name := range names {
+		groups, err := inv.GroupsOf(name)
 		if err != nil {
 			return nil, err
 		}
-		groups, err := inv.GroupsOf(node)
-		if err != nil {
+		node := discover.Node{Roles: groups}
+		switch target, err := c.target(inv, name); {
+		case err == nil:
+			node.Runner = c.open(target)
+		case refused(err):
 			return nil, err
+		default:
+			node.Runner = unresolved{name, err}
 		}
-		nodes = append(nodes, discover.Node{Runner: c.open(target), Roles: groups})
+		nodes = append(nodes, node)
 	}
 	return nodes, nil
+}
+
+// refused says whether err contradicts what the caller stated about all
+// nodes, so that none may be asked.
+func refused(err error) bool {
+	_, coded := errors.AsType[*exitError](err)
+	_, kind := errors.AsType[*inventory.KindError](err)
+	return coded || kind
+}
+
+// unresolved is a node that the inventory names and does not say how to
+// reach. It costs the others nothing.
+type unresolved struct {
+	name string
+	err  error
+}
+
+func (u unresolved) Name() string { return u.name }
+
+func (u unresolved) Run(context.Context, nodeexec.Command) (nodeexec.Result, error) {
+	return nodeexec.Result{}, &nodeexec.Error{Node: u.name, Kind: nodeexec.KindInvalid, Remote: nodeexec.RemoteNone, Detail: u.err.Error(), Err: u.err}
 }
 
 // writeTopology prints the topology, or writes it to a file and prints the

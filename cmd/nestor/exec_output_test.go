@@ -194,7 +194,7 @@ func exited(name string, code int) nodeexec.Outcome {
 	return nodeexec.Outcome{Node: name, Result: nodeexec.Result{ExitCode: code}}
 }
 
-func refused(name, address string) nodeexec.Outcome {
+func turnedAway(name, address string) nodeexec.Outcome {
 	return nodeexec.Outcome{Node: name, Err: &nodeexec.Error{Node: name, Kind: nodeexec.KindUnreachable, Detail: address + " refused", Remote: nodeexec.RemoteNone}}
 }
 
@@ -230,7 +230,7 @@ func TestGather(t *testing.T) {
 			[]nodeexec.Outcome{ok("n1"), ok("n2")},
 			"== n1 (1 node)\nx\n== n2 (1 node)\nx\n"},
 		{"failures", nil,
-			[]nodeexec.Outcome{refused("n1", "10.0.0.1"), refused("n2", "10.0.0.2"), ok("n3")},
+			[]nodeexec.Outcome{turnedAway("n1", "10.0.0.1"), turnedAway("n2", "10.0.0.2"), ok("n3")},
 			"== n[1-2] (2 nodes): unreachable: <address> refused\n== n3 (1 node)\n"},
 	} {
 		assert.Equal(t, tc.want, gather(t, false, tc.says, tc.outcomes...), tc.name)
@@ -283,7 +283,7 @@ func TestGatherOfANodeThatNeverStarted(t *testing.T) {
 func TestSummary(t *testing.T) {
 	s, _, errs := testScreen(false)
 	tally := newTally(s, hosts("n1", "n2", "n3", "n4", "n5"))
-	for i, o := range []nodeexec.Outcome{refused("n1", "10.0.0.1"), exited("n2", 137), refused("n3", "10.0.0.3"), ok("n4")} {
+	for i, o := range []nodeexec.Outcome{turnedAway("n1", "10.0.0.1"), exited("n2", 137), turnedAway("n3", "10.0.0.3"), ok("n4")} {
 		o.Index = i
 		o.Result.Signal = map[int]string{137: "KILL"}[o.Result.ExitCode]
 		tally.start(i)

@@ -95,6 +95,7 @@ func newRootCmd(c *cli) *cobra.Command {
 	f.StringVar(&c.vaultPasswordFile, "vault-password-file", "", "the file with the password of the inventory's vaulted values ($ANSIBLE_VAULT_PASSWORD_FILE)")
 
 	root.AddCommand(
+		newContractCmd(c),
 		newDiscoverCmd(c),
 		newExecCmd(c),
 		newExplainCmd(c, c.shimView),

@@ -82,7 +82,7 @@ type Selection struct {
 	File   string `json:"file,omitempty"` // what is loaded; empty: nothing
 	Config
 	Error     string   `json:"error,omitempty"`     // why the network is not ready
-	Leftovers []string `json:"leftovers,omitempty"` // further files there, loaded or not by nobody
+	Leftovers []string `json:"leftovers,omitempty"` // further files there, which nobody loads
 }
 
 // IsCandidate tells a name that runtimes read: the ending decides, a dot in
@@ -95,33 +95,40 @@ func IsCandidate(name string) bool {
 	return false
 }
 
+// Rule is how a runtime chooses.
+type Rule struct {
+	Runtime  string   // containerd, cri-o; any other chooses as containerd does
+	Network  string   // the network that CRI-O was told to use; "" for the first
+	Binaries []string // the plugins found on the node; nil: not known
+}
+
 // Select applies the runtime's rule to the files of its folder. containerd
 // takes the first name, bytewise, and has no network when that file is
 // broken; CRI-O takes the first that is sound and whose plugins are
-// installed. binaries are the plugins found on the node; nil: not known.
+// installed, or the one it was told to.
 //
 // Rules read in containerd/go-cni (opts.go), cri-o/ocicni (ocicni.go) and
 // containernetworking/cni (libcni/conf.go).
-func Select(runtime, folder string, files []File, binaries []string) Selection {
+func Select(rule Rule, folder string, files []File) Selection {
 	s := Selection{Folder: folder}
+	skips := rule.Runtime == "cri-o"
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range files {
-		if !IsCandidate(f.Name) || s.File != "" || s.Error != "" && runtime != "cri-o" {
+		if !IsCandidate(f.Name) || s.File != "" || s.Error != "" && !skips {
 			s.Leftovers = append(s.Leftovers, f.Name)
 			continue
 		}
 		c, err := load(f)
-		if err == nil && runtime == "cri-o" {
-			err = installed(c, binaries)
+		if err == nil && skips {
+			err = rule.accept(c)
 		}
-		switch {
-		case err == nil:
+		if err == nil {
 			s.File, s.Config, s.Error = f.Name, c, ""
-		case runtime == "cri-o":
+			continue
+		}
+		s.Error = fmt.Sprintf("%s: %v", f.Name, err)
+		if skips {
 			s.Leftovers = append(s.Leftovers, f.Name)
-			s.Error = fmt.Sprintf("%s: %v", f.Name, err)
-		default:
-			s.Error = fmt.Sprintf("%s: %v", f.Name, err)
 		}
 	}
 	if s.File == "" && s.Error == "" {
@@ -149,9 +156,13 @@ func load(f File) (Config, error) {
 	return c, nil
 }
 
-func installed(c Config, binaries []string) error {
+// accept says why CRI-O would pass over a sound configuration.
+func (r Rule) accept(c Config) error {
+	if r.Network != "" && c.Network != r.Network {
+		return fmt.Errorf("network %s is not %s", c.Network, r.Network)
+	}
 	for _, p := range c.Plugins {
-		if binaries != nil && !slices.Contains(binaries, p) {
+		if r.Binaries != nil && !slices.Contains(r.Binaries, p) {
 			return fmt.Errorf("plugin %s is not installed", p)
 		}
 	}

@@ -34,9 +34,12 @@ func Parse(b []byte) (CPU, error) {
 		if !ok {
 			continue
 		}
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(key) {
-		case "processor": // s390x says "processor 0: ..."
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if strings.HasPrefix(key, "processor ") { // s390x: "processor 0: version = ..."
+			key, value = "processor", strings.TrimPrefix(key, "processor ")
+		}
+		switch key {
+		case "processor":
 			if _, err := strconv.Atoi(value); err == nil {
 				c.Threads++
 			}

@@ -44,6 +44,21 @@ func Parse(b []byte) (Version, error) {
 	return v, nil
 }
 
+// ParseDriver reads the cgroup driver in the answer of "crictl
+// runtime-config": "systemd" or "cgroupfs".
+func ParseDriver(b []byte) (string, error) {
+	for line := range strings.Lines(string(b)) {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && strings.EqualFold(strings.TrimSpace(key), "cgroup driver") {
+			switch driver := strings.ToLower(strings.TrimSpace(value)); driver {
+			case "systemd", "cgroupfs":
+				return driver, nil
+			}
+		}
+	}
+	return "", errors.New("crictl does not tell the cgroup driver")
+}
+
 // number is the start of a version: "v1.7.24", "1.6.20~ds1".
 var number = regexp.MustCompile(`^v?[0-9]+\.[0-9]+`)
 

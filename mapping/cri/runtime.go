@@ -1,19 +1,6 @@
 package cri
 
-import (
-	"strings"
-
-	"github.com/nestor-tools/nestor/mapping/fact"
-)
-
-// Runtime is the container runtime that the node's kubelet uses.
-type Runtime struct {
-	Name     string                `json:"name"` // containerd, cri-o, ...; empty: a socket that nestor does not know
-	Version  fact.Observed[string] `json:"version"`
-	Socket   string                `json:"socket"`
-	ChosenBy string                `json:"chosen_by"`        // what says that it is the one
-	Others   []string              `json:"others,omitempty"` // further sockets on the node
-}
+import "strings"
 
 // EmbeddedIn names the distribution that brings its own containerd, by the
 // socket; "" for a runtime of its own.

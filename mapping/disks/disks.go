@@ -3,8 +3,8 @@
 //	disks.Assess(disks.Input{Lsblk: ..., Sysfs: ..., Mounts: ..., Swaps: ..., Signatures: ...})
 //
 // A disk is free only when every source agrees: lsblk and the kernel see no
-// partition, holder, mount or swap on it, and wipefs, which reads the device
-// itself, finds no signature. One source that could not be read makes it
+// partition, holder, mount or swap on it, wipefs, which reads the device
+// itself, finds no signature, and no copy of a BlueStore label is left. One source that could not be read makes it
 // unknown, never free; one that shows use is enough to make it used.
 //
 // It refuses to call free: what is read-only, removable or smaller than
@@ -13,6 +13,7 @@
 package disks
 
 import (
+	"github.com/nestor-tools/nestor/mapping/bluestore"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/lsblk"
 	"github.com/nestor-tools/nestor/mapping/mountinfo"
@@ -82,6 +83,7 @@ type Input struct {
 	Mounts     fact.Observed[[]mountinfo.Mount]
 	Swaps      fact.Observed[[]swaps.Swap]
 	Signatures func(kernelName string) fact.Observed[[]wipefs.Signature]
+	Labels     func(kernelName string) fact.Observed[[]bluestore.Label]
 	ByID       map[string][]string // names in /dev/disk/by-id, by kernel name
 
 	// Loops makes disks of loop devices, for benches whose disks are files.

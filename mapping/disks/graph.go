@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nestor-tools/nestor/mapping/bluestore"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/lsblk"
 	"github.com/nestor-tools/nestor/mapping/sysfs"
@@ -20,6 +21,7 @@ type node struct {
 	mounts       []string      // from lsblk and mountinfo
 	swap         bool          //
 	signatures   fact.Observed[[]wipefs.Signature]
+	labels       fact.Observed[[]bluestore.Label]
 }
 
 // graph is the devices of a node and how they are built on each other.
@@ -43,10 +45,13 @@ func build(in Input) *graph {
 			}
 		}
 		n.mounts = append(n.mounts, n.Mounts...)
-		if in.Signatures == nil {
-			n.signatures = fact.Unknown[[]wipefs.Signature]("wipefs was not run")
-		} else {
+		n.signatures = fact.Unknown[[]wipefs.Signature]("wipefs was not run")
+		if in.Signatures != nil {
 			n.signatures = in.Signatures(n.KName)
+		}
+		n.labels = fact.Unknown[[]bluestore.Label]("they were not looked for")
+		if in.Labels != nil {
+			n.labels = in.Labels(n.KName)
 		}
 	}
 	for _, n := range g.order {
@@ -70,6 +75,7 @@ func (g *graph) addSysfs() {
 		s := &g.in.Sysfs.Value[i]
 		byDev[s.Dev] = s.Name
 	}
+	delete(byDev, "") // a device without a number is nobody's parent
 	for i := range g.in.Sysfs.Value {
 		s := &g.in.Sysfs.Value[i]
 		n := g.byKName[s.Name]

@@ -86,7 +86,7 @@ func (g *graph) role(n *node) (Role, []string) {
 	if doubts := g.doubts(n); len(doubts) > 0 {
 		return Unknown, doubts
 	}
-	return Free, []string{"no partition, holder, mount or swap (lsblk, sysfs, mountinfo, swaps)", "no signature (wipefs)"}
+	return Free, []string{"no partition, holder, mount or swap (lsblk, sysfs, mountinfo, swaps)", "no signature (wipefs) and no BlueStore label"}
 }
 
 // verdict collects the evidence of use, by what it shows.
@@ -109,6 +109,8 @@ func (v *verdict) visit(n *node, depth int) {
 	}
 	if n.FSType == cephSignature || slices.ContainsFunc(n.signatures.Value, func(s wipefs.Signature) bool { return s.Type == cephSignature }) {
 		v.ceph = append(v.ceph, n.Name+" carries a BlueStore label")
+	} else if len(n.labels.Value) > 0 {
+		v.ceph = append(v.ceph, fmt.Sprintf("%s carries a copy of a BlueStore label at %d GiB", n.Name, n.labels.Value[0].AtGiB[0]))
 	} else if cephVolume(n) {
 		v.ceph = append(v.ceph, n.Name+" is a volume of ceph-volume")
 	}
@@ -183,6 +185,7 @@ func (g *graph) doubts(n *node) []string {
 		source("swaps", g.in.Swaps.State, g.in.Swaps.Why)
 	}
 	source("wipefs", n.signatures.State, n.signatures.Why)
+	source("BlueStore labels", n.labels.State, n.labels.Why)
 	doubt(g.in.Lsblk.State == fact.IsPresent && !n.inLsblk, "lsblk does not list it")
 	doubt(g.in.Sysfs.State == fact.IsPresent && n.sys == nil, "the kernel does not list it")
 	switch {
@@ -196,6 +199,7 @@ func (g *graph) doubts(n *node) []string {
 	doubt(n.sys != nil && n.inLsblk && n.SizeBytes >= 0 && n.sys.SizeBytes != n.SizeBytes, "lsblk and the kernel disagree about its size")
 	doubt(n.ReadOnly, "it is read-only")
 	doubt(n.Removable, "it is removable")
+	doubt(n.Transport == "usb", "it is attached over USB")
 	doubt(!g.rootFound, "the device that carries / was not found among the disks")
 	return doubts
 }

@@ -63,7 +63,7 @@ func parseJSON(b []byte) (Listing, error) {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at := b[max(0, min(syntax.Offset-12, int64(len(b)))):min(syntax.Offset+4, int64(len(b)))]
-			return Listing{}, fmt.Errorf("lsblk wrote JSON that is not valid near %q (util-linux 2.38 does so for columns that nestor does not ask for)", at)
+			return Listing{}, fmt.Errorf("lsblk wrote JSON that is not valid near %q (ask it for bytes and for fewer columns)", at)
 		}
 		return Listing{}, fmt.Errorf("lsblk wrote JSON that nestor cannot read: %w", err)
 	}

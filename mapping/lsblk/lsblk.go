@@ -72,6 +72,7 @@ func baseName(name string) string {
 type collector struct {
 	listing Listing
 	index   map[string]int // by KName
+	member  string         // the last row that carries a RAID, LVM, LUKS or multipath signature
 }
 
 // add takes one row. Without a parent column the parent of a partition is

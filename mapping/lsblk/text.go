@@ -1,6 +1,7 @@
 package lsblk
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -52,7 +53,16 @@ func (c *collector) addPairs(line string) error {
 	if values["NAME"] == "" || strings.TrimSpace(pair.ReplaceAllString(line, "")) != "" {
 		return fmt.Errorf("lsblk line is not KEY=\"value\" pairs with a NAME: %.80q", line)
 	}
-	c.add(fromColumns(values))
+	d := fromColumns(values)
+	if _, asked := values["PKNAME"]; !asked && d.Type != "disk" && d.Type != "part" && d.Type != "rom" && d.Type != "loop" && d.Type != "md" && c.member != "" {
+		// Rows come in the tree's order: what is built on others stands
+		// below the row that says it is a member.
+		d.Parents = []string{c.member}
+	}
+	if strings.HasSuffix(d.FSType, "_member") || d.FSType == "crypto_LUKS" {
+		c.member = baseName(cmp.Or(d.KName, d.Name))
+	}
+	c.add(d)
 	return nil
 }
 

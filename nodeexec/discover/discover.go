@@ -14,7 +14,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -94,8 +93,8 @@ func Run(ctx context.Context, nodes []Node, o Options) (mapping.Topology, []Fail
 	group.SetLimit(o.Parallel)
 	for i, n := range nodes {
 		group.Go(func() error {
-			found[i] = mapping.Node{Name: n.Runner.Name(), Roles: n.Roles}
-			found[i].Facts, errs[i] = ask(ctx, n.Runner, o)
+			found[i], errs[i] = ask(ctx, n.Runner, o)
+			found[i].Name, found[i].Roles = n.Runner.Name(), n.Roles
 			if errs[i] != nil {
 				found[i].Error = &mapping.Failure{Kind: kind(errs[i]), Message: errs[i].Error()}
 			}
@@ -116,7 +115,7 @@ func Run(ctx context.Context, nodes []Node, o Options) (mapping.Topology, []Fail
 // ask runs the probe on one node. Its text travels as an argument, not on
 // stdin, which leaves the call its lifeline: a probe that loses its caller is
 // ended on the node.
-func ask(ctx context.Context, node nodeexec.Runner, o Options) (*mapping.NodeFacts, error) {
+func ask(ctx context.Context, node nodeexec.Runner, o Options) (mapping.Node, error) {
 	nonce := rand.Text()
 	seconds := int((o.SectionTimeout + time.Second - 1) / time.Second)
 	argv := []string{"sh", "-c", shims.Probe, "nestor-probe", nonce, strconv.Itoa(seconds)}
@@ -127,25 +126,33 @@ func ask(ctx context.Context, node nodeexec.Runner, o Options) (*mapping.NodeFac
 	res, err := node.Run(ctx, nodeexec.Command{Argv: argv, Stdout: &out, Sudo: o.Sudo, Timeout: o.Timeout})
 	if o.Raw != nil && out.Len() > 0 {
 		if rawErr := o.Raw(node.Name(), out.Bytes()); rawErr != nil {
-			err = errors.Join(err, rawErr)
+			err = joined(err, rawErr)
 		}
 	}
 	if err == nil && res.ExitCode != 0 {
-		err = fmt.Errorf("%s: the probe ended with exit code %d: %.200s", node.Name(), res.ExitCode, bytes.TrimSpace(res.Stderr.Bytes()))
+		complaint, _, _ := bytes.Cut(bytes.TrimSpace(res.Stderr.Bytes()), []byte("\n"))
+		err = fmt.Errorf("%s: the probe ended with exit code %d: %.200s", node.Name(), res.ExitCode, complaint)
 	}
 	answer, parseErr := probe.Parse(out.Bytes())
 	switch {
 	case parseErr != nil && err != nil:
-		return nil, err
+		return mapping.Node{}, err
 	case parseErr != nil:
-		return nil, fmt.Errorf("%s: %w", node.Name(), parseErr)
+		return mapping.Node{}, fmt.Errorf("%s: %w", node.Name(), parseErr)
 	case answer.Nonce != nonce:
-		return nil, fmt.Errorf("%s: %w of this call", node.Name(), probe.ErrNotProbe)
+		return mapping.Node{}, fmt.Errorf("%s: %w of this call", node.Name(), probe.ErrNotProbe)
 	case err == nil && !answer.Complete:
 		err = fmt.Errorf("%s: the probe's output was cut", node.Name())
 	}
-	facts := mapping.FromProbe(answer, mapping.Options{Loops: o.Loops})
-	return &facts, err
+	return mapping.FromProbe(answer, mapping.Options{Loops: o.Loops}), err
+}
+
+// joined puts two errors on one line.
+func joined(a, b error) error {
+	if a == nil {
+		return b
+	}
+	return fmt.Errorf("%w; %w", a, b)
 }
 
 func kind(err error) string {

@@ -16,6 +16,7 @@ type group struct {
 	hosts    []*host
 	hostSet  map[*host]bool
 	children []*group
+	childSet map[*group]Origin // where each child was named
 	parents  []*group
 	vars     []assignment
 	priority int
@@ -48,8 +49,7 @@ func newGraph() *graph {
 	g := &graph{groups: map[string]*group{}, hosts: map[string]*host{}}
 	// Both exist in every inventory, in this order.
 	all, ungrouped := g.addGroup("all"), g.addGroup("ungrouped")
-	all.children = []*group{ungrouped}
-	ungrouped.parents = []*group{all}
+	addChild(all, ungrouped, Origin{})
 	return g
 }
 
@@ -57,7 +57,7 @@ func (g *graph) addGroup(name string) *group {
 	if have := g.groups[name]; have != nil {
 		return have
 	}
-	added := &group{name: name, priority: 1, hostSet: map[*host]bool{}}
+	added := &group{name: name, priority: 1, hostSet: map[*host]bool{}, childSet: map[*group]Origin{}}
 	g.groups[name] = added
 	g.groupOrder = append(g.groupOrder, added)
 	return added
@@ -120,34 +120,14 @@ func (in *group) set(name string, v Value) error {
 	return nil
 }
 
-// addChild makes child a part of parent. A loop is an error, as in Ansible.
-func addChild(parent, child *group, o Origin) error {
-	if slices.Contains(parent.children, child) {
-		return nil
+// addChild makes child a part of parent. Loops are found by finish.
+func addChild(parent, child *group, o Origin) {
+	if _, again := parent.childSet[child]; again {
+		return
 	}
-	if parent == child || descends(parent, child) {
-		return &ReadError{Origin: o, Why: fmt.Sprintf("group %q as a child of %q makes a loop", child.name, parent.name)}
-	}
+	parent.childSet[child] = o
 	parent.children = append(parent.children, child)
 	child.parents = append(child.parents, parent)
-	return nil
-}
-
-// descends says whether a is below b.
-func descends(a, b *group) bool {
-	seen := map[*group]bool{}
-	var up func(*group) bool
-	up = func(g *group) bool {
-		if g == b {
-			return true
-		}
-		if seen[g] {
-			return false
-		}
-		seen[g] = true
-		return slices.ContainsFunc(g.parents, up)
-	}
-	return slices.ContainsFunc(a.parents, up)
 }
 
 // finish brings the graph into Ansible's form: everything is below all, a
@@ -157,45 +137,81 @@ func (g *graph) finish() error {
 	all, ungrouped := g.groups["all"], g.groups["ungrouped"]
 	for _, in := range g.groupOrder {
 		if in != all && len(in.parents) == 0 {
-			if err := addChild(all, in, Origin{}); err != nil {
-				return err
-			}
+			addChild(all, in, Origin{})
 		}
 	}
+	ungrouped.hosts = nil
 	for _, h := range g.hostOrder {
 		own := slices.ContainsFunc(h.groups, func(in *group) bool { return in != all && in != ungrouped })
 		switch {
 		case own && ungrouped.hostSet[h]:
 			delete(ungrouped.hostSet, h)
-			ungrouped.hosts = slices.DeleteFunc(ungrouped.hosts, func(other *host) bool { return other == h })
 			h.groups = slices.DeleteFunc(h.groups, func(in *group) bool { return in == ungrouped })
 		case !own:
-			ungrouped.addHost(h)
+			if !ungrouped.hostSet[h] {
+				h.groups = append(h.groups, ungrouped)
+				ungrouped.hostSet[h] = true
+			}
+			ungrouped.hosts = append(ungrouped.hosts, h)
 		}
 	}
 	return g.measureDepth()
 }
 
-// measureDepth walks the groups parents first (the graph has no loop).
+// maxGroupDepth bounds how deep groups may nest.
+const maxGroupDepth = 1000
+
+// measureDepth walks the groups, parents first. Groups that it does not reach
+// are below a loop, or in it.
 func (g *graph) measureDepth() error {
-	waiting := map[*group]int{}
+	waiting := make(map[*group]int, len(g.groupOrder))
 	ready := []*group{}
 	for _, in := range g.groupOrder {
 		if waiting[in] = len(in.parents); len(in.parents) == 0 {
 			ready = append(ready, in)
 		}
 	}
-	for len(ready) > 0 {
-		in := ready[0]
-		ready = ready[1:]
+	reached := 0
+	for ; reached < len(ready); reached++ {
+		in := ready[reached]
 		for _, child := range in.children {
-			child.depth = max(child.depth, in.depth+1)
+			if child.depth = max(child.depth, in.depth+1); child.depth > maxGroupDepth {
+				return &ReadError{Origin: in.childSet[child], Why: fmt.Sprintf("groups nested deeper than %d", maxGroupDepth)}
+			}
 			if waiting[child]--; waiting[child] == 0 {
 				ready = append(ready, child)
 			}
 		}
 	}
-	return nil
+	if reached == len(g.groupOrder) {
+		return nil
+	}
+	return g.loop(waiting)
+}
+
+// loop names a loop: from a group that waits for a parent, that parent waits
+// too, and so on, until one comes again.
+func (g *graph) loop(waiting map[*group]int) error {
+	var in *group
+	for _, candidate := range g.groupOrder {
+		if waiting[candidate] > 0 {
+			in = candidate
+			break
+		}
+	}
+	seen := map[*group]bool{}
+	for !seen[in] {
+		seen[in] = true
+		in = in.parents[slices.IndexFunc(in.parents, func(parent *group) bool { return waiting[parent] > 0 })]
+	}
+	for range g.groupOrder { // an edge that stands in a file; those of "all" may not
+		parent := in.parents[slices.IndexFunc(in.parents, func(parent *group) bool { return waiting[parent] > 0 })]
+		if o := parent.childSet[in]; o.File != "" {
+			return &ReadError{Origin: o, Why: fmt.Sprintf("group %q is a child of %q, which is below it: a loop", in.name, parent.name)}
+		}
+		in = parent
+	}
+	return &ReadError{Why: fmt.Sprintf("the groups around %q make a loop", in.name)}
 }
 
 // allHosts lists the group's hosts and those of the groups below it, level by

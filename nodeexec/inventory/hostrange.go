@@ -10,6 +10,10 @@ import (
 // maxRange bounds how many hosts one pattern may stand for.
 const maxRange = 100_000
 
+// maxHostName bounds a host's name, ranges included. A name in the DNS has at
+// most 253 bytes.
+const maxHostName = 1024
+
 // A host pattern may end in a port: "name:2222", "[2001:db8::1]:2222". A bare
 // IPv6 address has none. The word before the port must look like a host, or
 // the whole is taken as a name, which is what Ansible does.
@@ -68,6 +72,9 @@ func looksLikeHost(s string) bool {
 // itself, or every combination of its ranges [from:to:step]. Numbers keep
 // leading zeros when the first bound has them.
 func expandHost(pattern string) ([]string, error) {
+	if len(pattern) > maxHostName {
+		return nil, fmt.Errorf("the host name %.40q... is longer than %d bytes", pattern, maxHostName)
+	}
 	return expandRanges("", pattern, maxRange)
 }
 

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// open reads an inventory made of the files, the first of which is named
-// "hosts.yaml" unless said otherwise.
+// open reads an inventory made of the files.
 func open(t *testing.T, files map[string]string) *Inventory {
 	t.Helper()
 	inv, err := tryOpen(files)
@@ -21,9 +20,11 @@ func tryOpen(files map[string]string) (*Inventory, error) {
 	for name, text := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	name := "hosts.yaml"
-	if _, ok := files[name]; !ok {
-		name = "."
+	name := "." // a directory, unless one of the files is the inventory
+	for _, inventory := range []string{"hosts.yaml", "hosts", "hosts.json"} {
+		if _, ok := files[inventory]; ok {
+			name = inventory
+		}
 	}
 	env := map[string]string{"HOME": "/home/me", "NODE_IP": "192.0.2.9"}
 	return Load(fsys, name, func(k string) (string, bool) { v, ok := env[k]; return v, ok })

@@ -15,10 +15,11 @@ import (
 
 // Bounds on what is read: far above real inventories, far below what hurts.
 const (
-	maxFile  = 16 << 20 // bytes of one file
-	maxFiles = 10_000   // files of a directory
-	maxDirs  = 16       // directories within directories
-	maxHosts = 1_000_000
+	maxFile    = 32 << 20  // bytes of one file
+	maxYAML    = 8 << 20   // bytes of one file of YAML, which needs a hundred times as much memory
+	maxFiles   = 10_000    // files of a directory
+	maxDirs    = 16        // directories within directories
+	maxEntries = 4_000_000 // hosts, groups and their variables, each time they are named
 )
 
 // Options is what an inventory is read from.
@@ -161,7 +162,16 @@ type loader struct {
 	graph     *graph
 	warnings  []Warning
 	fileCount int
-	hostCount int
+	spent     int
+}
+
+// spend counts entries of the inventory. Ranges and aliases make a small file
+// into a large inventory.
+func (l *loader) spend(entries int, o Origin) error {
+	if l.spent += entries; l.spent > maxEntries {
+		return &ReadError{Origin: o, Why: fmt.Sprintf("more than %d hosts, groups and variables", maxEntries)}
+	}
+	return nil
 }
 
 func (l *loader) warn(w Warning) { l.warnings = append(l.warnings, w) }
@@ -234,29 +244,43 @@ func (l *loader) file(name string) error {
 	case ext != "" && ext != ".yml" && ext != ".yaml" && ext != ".json":
 		return l.addINI(shown, b)
 	default:
-		root, err := l.parse(shown, b)
-		if err == nil && root.typ == Map {
-			if meta, ok := root.get("_meta"); ok && meta.typ == Map {
-				return l.addList(root)
-			}
-			return l.addTree(root)
-		}
-		// Ansible tries INI on what is no YAML mapping, whatever its name.
-		iniErr := l.addINI(shown, b)
-		if iniErr == nil || ext == "" {
-			return iniErr
-		}
-		if err == nil {
-			err = l.addTree(root) // says what it is instead of a mapping
-		}
-		return err
+		return l.yamlOrINI(shown, b)
 	}
 }
 
-// parse reads JSON where the whole is JSON, else YAML: in this order, as
-// Ansible does for inventories and files of variables.
-func (l *loader) parse(shown string, b []byte) (Value, error) {
-	return l.parseYAML(shown, b)
+// yamlOrINI reads a file that may be either: Ansible tries INI on what is no
+// YAML mapping, whatever its name.
+func (l *loader) yamlOrINI(shown string, b []byte) error {
+	root, err := l.parse(shown, b)
+	switch {
+	case err == nil && root.typ == Map:
+		if meta, ok := root.get("_meta"); ok && meta.typ == Map {
+			return l.addList(root)
+		}
+		return l.addTree(root)
+	case err != nil && !errors.Is(err, errSyntax):
+		return err
+	}
+	iniErr := l.addINI(shown, b)
+	if iniErr == nil || looksLikeINI(b) {
+		return iniErr
+	}
+	if err == nil {
+		err = l.addTree(root) // says what it is in place of a mapping
+	}
+	return err
+}
+
+// looksLikeINI decides which of two errors helps: the first line that is not
+// blank or a comment is a section, or has nothing of YAML.
+func looksLikeINI(b []byte) bool {
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && line[0] != ';' {
+			return iniSection.Match(line) || !bytes.ContainsAny(line, ":{}") && !bytes.HasPrefix(line, []byte("-"))
+		}
+	}
+	return false
 }
 
 // read returns a file's content, bounded, and decrypted where it is a vault
@@ -273,6 +297,13 @@ func (l *loader) read(name string) ([]byte, error) {
 	}
 	if len(b) > maxFile {
 		return nil, l.fail(name, "larger than %d MiB", maxFile>>20)
+	}
+	if !bytes.HasPrefix(b, []byte(vaultHeader)) {
+		return b, nil
+	}
+	b, err = decryptVault(b, l.opts.VaultPassword)
+	if err != nil {
+		return nil, &ReadError{Origin: Origin{File: l.opts.shown(name)}, Why: err.Error(), Err: err}
 	}
 	return b, nil
 }

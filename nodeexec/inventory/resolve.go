@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,19 +50,23 @@ type resolver struct {
 }
 
 // value resolves the variable that counts among names. ok is false where none
-// is set.
-func (r *resolver) value(names ...string) (name string, v Value, ok bool, err error) {
+// is set. One that cannot be resolved is an error even where another one
+// counts: it is one in Ansible.
+func (r *resolver) value(names ...string) (winner string, v Value, ok bool, err error) {
 	for _, name := range names {
 		e := &evaluation{inv: r.inv}
 		found, err := e.variable(r.host, name)
 		if err != nil {
 			return "", Value{}, false, r.fail(name, err)
 		}
-		if found.undefined == "" && found.value.typ != Null {
-			return name, found.value, true, nil
+		if found.why != nil {
+			return "", Value{}, false, r.fail(name, found.why)
+		}
+		if !ok && found.undefined == "" && found.value.typ != Null {
+			winner, v, ok = name, found.value, true
 		}
 	}
-	return "", Value{}, false, nil
+	return winner, v, ok, nil
 }
 
 // fail gives an error the variable and where it is written.
@@ -95,7 +99,7 @@ func (r *resolver) word(field string, names ...string) (string, error) {
 		r.target.Origins[field] = v.origin
 		return v.text, nil
 	}
-	return "", r.fail(name, fmt.Errorf("is a %s, not a string", v.typ))
+	return "", r.fail(name, fmt.Errorf("is %s, not a string", v.typ))
 }
 
 func (r *resolver) kind(want Kind) error {
@@ -226,9 +230,10 @@ func (r *resolver) identity() error {
 	home, _ := r.inv.opts.Env("HOME")
 	switch {
 	case home != "" && (key == "~" || strings.HasPrefix(key, "~/")):
-		key = path.Join(home, key[1:])
+		key = strings.TrimRight(home, "/") + key[1:]
 	case strings.HasPrefix(key, "~") && key != "~" && !strings.HasPrefix(key, "~/"):
-		return r.fail(identityNames[0], fmt.Errorf("is %q: the home of another user is not looked up; write the path", key))
+		return &ValueError{Node: r.host.name, Variable: "ansible_ssh_private_key_file", Origin: r.target.Origins["ansible_ssh_private_key_file"],
+			Why: fmt.Sprintf("is %q: the home of another user is not looked up; write the path", key)}
 	}
 	r.target.IdentityFile = key
 	return nil
@@ -247,18 +252,21 @@ func (r *resolver) sshArgs() error {
 			continue
 		}
 		if v.typ != String {
-			return r.fail(found, fmt.Errorf("is a %s, not a string", v.typ))
+			return r.fail(found, fmt.Errorf("is %s, not a string", v.typ))
 		}
 		words, err := splitShell(v.text)
 		if err != nil {
 			return r.fail(found, fmt.Errorf("is %q: %w", v.text, err))
 		}
-		for _, w := range words {
-			if w = strings.TrimSpace(w); w != "" {
-				r.target.SSHArgs = append(r.target.SSHArgs, w)
-			}
-		}
 		r.target.Origins[name] = v.origin
+		args := slices.DeleteFunc(words, func(w string) bool { return strings.TrimSpace(w) == "" })
+		for i := range args {
+			args[i] = strings.TrimSpace(args[i])
+		}
+		if err := r.target.checkSSHArgs(name, args); err != nil {
+			return err
+		}
+		r.target.SSHArgs = append(r.target.SSHArgs, args...)
 		if name == argsNames[0] {
 			r.yieldTo(r.target.SSHArgs)
 		}

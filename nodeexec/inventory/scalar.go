@@ -28,8 +28,8 @@ func plainScalar(s string, o Origin) (Value, error) {
 	switch s {
 	case "", "~", "null", "Null", "NULL":
 		return Value{origin: o}, nil
-	case "=":
-		return Value{}, errScalar // PyYAML has a type for it and no way to build it
+	case "=", "<<":
+		return Value{}, errScalar // PyYAML has types for them and no way to build one
 	}
 	if c := s[0]; c != '.' && c != '-' && c != '+' && (c < '0' || c > '9') {
 		if yamlBool.MatchString(s) {

@@ -20,7 +20,23 @@ const (
 	maxResult = 1 << 16 // bytes of one value
 )
 
-var errNeedsAnsible = errors.New("cannot be resolved without Ansible")
+var (
+	errNeedsAnsible = errors.New("cannot be resolved without Ansible")
+	errUndefined    = errors.New("is not defined in the inventory")
+)
+
+// templateError names the template that failed, the innermost one where
+// templates hold others.
+type templateError struct {
+	template string
+	err      error
+}
+
+func (e *templateError) Error() string {
+	return fmt.Sprintf("has the template %.80q: %v", e.template, e.err)
+}
+
+func (e *templateError) Unwrap() error { return e.err }
 
 // evaluation resolves one value of one host.
 type evaluation struct {
@@ -39,6 +55,7 @@ type step struct {
 type operand struct {
 	value     Value
 	undefined string // what is undefined; "" means that value counts
+	why       error  // it is set, and its template holds something undefined
 	host      *host  // hostvars[x]
 	magic     string // "hostvars" or "groups"
 }
@@ -76,7 +93,7 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 		return operand{}, fmt.Errorf("%q %w", name, errNeedsAnsible)
 	}
 	if slices.Contains(e.open, step{h, name}) {
-		return operand{}, fmt.Errorf("the template of %s leads back to itself; %w", name, errNeedsAnsible)
+		return operand{}, fmt.Errorf("%s leads back to itself, which %w", name, errNeedsAnsible)
 	}
 	if e.steps++; e.steps > maxSteps {
 		return operand{}, fmt.Errorf("more than %d references", maxSteps)
@@ -91,6 +108,9 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 	e.open = append(e.open, step{h, name})
 	defer func() { e.open = e.open[:len(e.open)-1] }()
 	v, err := e.settle(h, found[0])
+	if errors.Is(err, errUndefined) {
+		return operand{undefined: name, why: err}, nil // the filter default mends it
+	}
 	return operand{value: v}, err
 }
 
@@ -118,7 +138,7 @@ func isTemplate(s string) bool {
 // type, as in Ansible; everything else becomes a string.
 func (e *evaluation) render(h *host, s string) (Value, error) {
 	if strings.Contains(s, "{%") || strings.Contains(s, "{#") {
-		return Value{}, fmt.Errorf("the template %q %w", s, errNeedsAnsible)
+		return Value{}, &templateError{s, fmt.Errorf("it %w", errNeedsAnsible)}
 	}
 	whole := s
 	var out strings.Builder
@@ -131,20 +151,26 @@ func (e *evaluation) render(h *host, s string) (Value, error) {
 		p := &expression{e: e, host: h, s: rest}
 		result, err := p.parse()
 		if err != nil {
-			return Value{}, fmt.Errorf("%w, in the template %q", err, whole)
+			if _, inner := errors.AsType[*templateError](err); !inner {
+				err = &templateError{whole, err}
+			}
+			return Value{}, err
 		}
 		s = p.s
 		switch {
 		case result.undefined != "":
-			return Value{}, fmt.Errorf("%s is not defined in the inventory, so the template %q %w", result.undefined, whole, errNeedsAnsible)
+			if result.why != nil {
+				return Value{}, result.why
+			}
+			return Value{}, &templateError{whole, fmt.Errorf("%s %w", result.undefined, errUndefined)}
 		case result.magic != "" || result.host != nil || result.value.typ == List || result.value.typ == Map || result.value.typ == Opaque:
-			return Value{}, fmt.Errorf("the template %q gives no plain value and %w", whole, errNeedsAnsible)
+			return Value{}, &templateError{whole, fmt.Errorf("it gives no plain value and %w", errNeedsAnsible)}
 		}
 		if out.Len() == 0 && s == "" && result.value.typ != String && result.value.typ != Null {
 			return result.value, nil
 		}
 		if out.Len()+len(result.value.text) > maxResult {
-			return Value{}, fmt.Errorf("longer than %d bytes", maxResult)
+			return Value{}, &templateError{whole, fmt.Errorf("the result is longer than %d bytes", maxResult)}
 		}
 		out.WriteString(result.value.text)
 	}
@@ -171,10 +197,10 @@ func (p *expression) parse() (operand, error) {
 
 func (p *expression) unknown() error {
 	near := strings.TrimSpace(p.s)
-	if len(near) > 20 {
-		near = near[:20]
+	if near == "" {
+		return errors.New("it is not closed")
 	}
-	return fmt.Errorf("%q %w", near, errNeedsAnsible)
+	return fmt.Errorf("%.20q %w", near, errNeedsAnsible)
 }
 
 func (p *expression) space() { p.s = strings.TrimLeft(p.s, " \t\r\n") }
@@ -238,11 +264,13 @@ func (p *expression) concat() (operand, error) {
 			break
 		}
 		if left.undefined != "" || right.undefined != "" {
-			left = operand{undefined: left.undefined + right.undefined}
+			if left.undefined == "" {
+				left = right
+			}
 			continue
 		}
 		if plus && (left.value.typ != String || right.value.typ != String) {
-			return operand{}, fmt.Errorf("\"+\" between a %s and a %s %w", left.value.typ, right.value.typ, errNeedsAnsible)
+			return operand{}, fmt.Errorf("\"+\" between %s and %s %w", left.value.typ, right.value.typ, errNeedsAnsible)
 		}
 		left = operand{value: stringValue(left.value.text+right.value.text, Origin{})}
 	}
@@ -354,13 +382,13 @@ func (p *expression) index(v, by operand) (operand, error) {
 		item, err := p.e.settle(p.host, item)
 		return operand{value: item}, err
 	}
-	return operand{}, fmt.Errorf("index %q of a %s %w", key, v.value.typ, errNeedsAnsible)
+	return operand{}, fmt.Errorf("index %q of %s %w", key, v.value.typ, errNeedsAnsible)
 }
 
 func (p *expression) primary() (operand, error) {
 	p.space()
 	if p.s == "" {
-		return operand{}, fmt.Errorf("the template is not closed")
+		return operand{}, errors.New("it is not closed")
 	}
 	switch c := p.s[0]; {
 	case c == '\'' || c == '"':
@@ -425,7 +453,7 @@ func (p *expression) quoted(quote byte) (operand, error) {
 			b.WriteByte(c)
 		}
 	}
-	return operand{}, fmt.Errorf("a quote is not closed")
+	return operand{}, errors.New("a quote is not closed")
 }
 
 func (p *expression) lookupEnv(args []operand) (operand, error) {

@@ -28,8 +28,9 @@ const (
 	Opaque
 )
 
-var typeNames = [...]string{"null", "boolean", "integer", "float", "string", "date", "list", "mapping", "vaulted value", "value"}
+var typeNames = [...]string{"nothing", "a boolean", "an integer", "a float", "a string", "a date", "a list", "a mapping", "a vaulted value", "a value not read here"}
 
+// String names the type with its article: "a list".
 func (t Type) String() string { return typeNames[t] }
 
 // Value is the value of a variable as Ansible reads it, and where it stands.
@@ -181,6 +182,12 @@ func (v Value) writeJSON(b *bytes.Buffer) error {
 			}
 		}
 		b.WriteByte('}')
+	case String:
+		if v.unsafe {
+			fmt.Fprintf(b, `{"__ansible_unsafe":%s}`, quoteJSON(v.text))
+			return nil
+		}
+		b.WriteString(quoteJSON(v.text))
 	default:
 		b.WriteString(quoteJSON(v.text))
 	}

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -238,20 +237,20 @@ func (l *loader) varsLayer(name string, info fs.FileInfo) ([]layer, error) {
 	if l.fileCount++; l.fileCount > maxFiles {
 		return nil, l.fail(name, "more than %d files", maxFiles)
 	}
+	shown := l.opts.shown(name)
 	b, err := l.read(name)
+	if errors.Is(err, errClosedVault) {
+		return []layer{{sealed: shown}}, nil
+	}
 	if err != nil {
 		return nil, err
-	}
-	shown := l.opts.shown(name)
-	if bytes.HasPrefix(b, []byte(vaultHeader)) {
-		return []layer{{sealed: shown}}, nil
 	}
 	root, err := l.parse(shown, b)
 	if err != nil || root.falsy() {
 		return nil, err
 	}
 	if root.typ != Map {
-		return nil, &ReadError{Origin: root.origin, Why: fmt.Sprintf("a file of variables is a mapping; this is a %s", root.typ)}
+		return nil, &ReadError{Origin: root.origin, Why: fmt.Sprintf("a file of variables is a mapping; this is %s", root.typ)}
 	}
 	vars := make([]assignment, 0, len(root.entries()))
 	for _, e := range root.entries() {

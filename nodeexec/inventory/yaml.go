@@ -13,21 +13,27 @@ import (
 // maxDepth bounds how deep values may nest. Real inventories stay below ten.
 const maxDepth = 100
 
+// maxMerged bounds the entries that "<<" brings in, all of a file together.
+const maxMerged = 1_000_000
+
 // parseYAML reads one YAML document as Ansible does: the last of two equal
 // keys wins (with a remark), "<<" merges, scalars are YAML 1.1.
 func (l *loader) parseYAML(file string, b []byte) (Value, error) {
+	if len(b) > maxYAML {
+		return Value{}, &ReadError{Origin: Origin{File: file}, Why: fmt.Sprintf("YAML larger than %d MiB", maxYAML>>20)}
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	var doc yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
 		return Value{origin: Origin{File: file}}, nil
 	case err != nil:
-		return Value{}, &ReadError{Origin: Origin{File: file, Line: yamlErrorLine(err)}, Why: yamlErrorText(err)}
+		return Value{}, syntaxError(file, err)
 	}
 	var second yaml.Node
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return Value{}, &ReadError{Origin: Origin{File: file, Line: yamlErrorLine(err)}, Why: yamlErrorText(err)}
+			return Value{}, syntaxError(file, err)
 		}
 		return Value{}, &ReadError{Origin: Origin{File: file, Line: second.Line}, Why: "a second YAML document starts here; Ansible reads one per file"}
 	}
@@ -42,6 +48,8 @@ type converter struct {
 	warn func(Warning)
 	done map[*yaml.Node]Value
 	open map[*yaml.Node]bool
+
+	merges int
 }
 
 func (c *converter) origin(n *yaml.Node) Origin { return Origin{File: c.file, Line: n.Line} }
@@ -174,6 +182,9 @@ func (c *converter) mapping(n *yaml.Node, depth int) ([]entry, error) {
 			return nil, err
 		}
 		for _, source := range sources {
+			if c.merges += 1 + len(source.entries()); c.merges > maxMerged {
+				return nil, c.fail(n, "more than %d merged entries", maxMerged)
+			}
 			for _, e := range source.entries() {
 				put(e.key, e.value)
 			}
@@ -189,7 +200,7 @@ func (c *converter) mapping(n *yaml.Node, depth int) ([]entry, error) {
 			return nil, err
 		}
 		if k.typ == List || k.typ == Map {
-			return nil, c.fail(n.Content[i], "a %s cannot be a key", k.typ)
+			return nil, c.fail(n.Content[i], "%s cannot be a key", k.typ)
 		}
 		v, err := c.value(n.Content[i+1], depth+1)
 		if err != nil {
@@ -238,20 +249,17 @@ func isMerge(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Value == "<<" && n.Style&^yaml.FlowStyle == 0
 }
 
-// yamlErrorLine finds the line in a message of yaml.v3, whose errors carry it
-// in no other way.
-func yamlErrorLine(err error) int {
-	var line int
-	if _, scanErr := fmt.Sscanf(err.Error(), "yaml: line %d:", &line); scanErr != nil {
-		return 0
-	}
-	return line
-}
+// errSyntax is matched by the error of a file that is no YAML at all, and so
+// may still be INI.
+var errSyntax = errors.New("not YAML")
 
-func yamlErrorText(err error) string {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if _, rest, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "line ") {
-		text = rest
+// syntaxError takes the line out of a message of yaml.v3, whose errors carry
+// it in no other way.
+func syntaxError(file string, err error) error {
+	e := &ReadError{Origin: Origin{File: file}, Err: errSyntax}
+	e.Why = strings.TrimPrefix(err.Error(), "yaml: ")
+	if _, scanErr := fmt.Sscanf(e.Why, "line %d:", &e.Origin.Line); scanErr == nil {
+		_, e.Why, _ = strings.Cut(e.Why, ": ")
 	}
-	return oneLine(text)
+	return e
 }

@@ -1,0 +1,462 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/manifest"
+	"github.com/nestor-tools/nestor/contract/report"
+)
+
+// contractFlags is where the contract and its manifests are.
+type contractFlags struct {
+	contract string
+	root     string
+	today    string
+}
+
+func newContractCmd(c *cli) *cobra.Command {
+	f := &contractFlags{}
+	cmd := &cobra.Command{
+		Use:   "contract",
+		Short: "Compare what is promised with what the manifests expose, both ways",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	p := cmd.PersistentFlags()
+	p.StringVar(&f.contract, "contract", "contract/endpoints.yaml", "the contract, a file or the folder that holds it")
+	p.StringVar(&f.root, "root", ".", "the folder of the manifests, that the contract's paths start from")
+	p.StringVar(&f.today, "today", "", "the day that decides which accept entries are over (default: today)")
+	if err := p.MarkHidden("today"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	cmd.AddCommand(newContractCheckCmd(c, f), newContractNodePortsCmd(c, f), newContractAllowlistCmd(c, f),
+		newContractAdoptCmd(c, f), newContractExplainCmd(c, f), newContractRuleCmd(c))
+	return cmd
+}
+
+// loaded is the contract and the tree, read.
+type loaded struct {
+	set      *contract.Set
+	findings []contract.Finding // of the contract's own files
+	tree     *manifest.Tree
+	options  contract.Options
+}
+
+// load reads both. A contract that is not YAML leaves set.Contract nil.
+// Without a contract, and where that is allowed, an empty one is taken.
+func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded, error) {
+	name := f.contract
+	if !cmd.Flags().Changed("contract") && f.root != "." {
+		name = filepath.Join(f.root, name)
+	}
+	l := &loaded{options: contract.Options{Root: os.DirFS(f.root), Prefix: prefixOf(f.root), Today: time.Now()}}
+	if f.today != "" {
+		day, err := time.Parse(time.DateOnly, f.today)
+		if err != nil {
+			return nil, fmt.Errorf("--today %q is not a date such as 2027-01-31", f.today)
+		}
+		l.options.Today = day
+	}
+	dir, base := filepath.Split(name)
+	if dir == "" {
+		dir = "."
+	}
+	var err error
+	l.set, l.findings, err = contract.Load(os.DirFS(dir), base, prefixOf(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && mayLack && !cmd.Flags().Changed("contract"):
+		l.set = &contract.Set{Contract: &contract.Contract{File: filepath.ToSlash(name)}}
+	case err != nil:
+		return nil, fmt.Errorf("read the contract: %s: %w; name it with --contract", dir, err)
+	}
+	if info, err := os.Stat(f.root); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("--root %s is not a folder that can be read", f.root)
+	}
+	l.tree, err = manifest.Read(cmd.Context(), l.options.Root, manifest.Options{Prefix: l.options.Prefix, Skip: l.contractFiles(), Progress: c.progress("manifests")})
+	if err != nil {
+		return nil, fmt.Errorf("read the manifests: %w", err)
+	}
+	return l, nil
+}
+
+// prefixOf is what names of files under dir start with.
+func prefixOf(dir string) string {
+	if p := filepath.ToSlash(filepath.Clean(dir)); p != "." {
+		return p
+	}
+	return ""
+}
+
+// contractFiles gives the contract's files as the tree names them: they are
+// no manifests.
+func (l *loaded) contractFiles() []string {
+	var names []string
+	add := func(file string) {
+		if rel, err := filepath.Rel(filepath.FromSlash(path.Clean(l.options.Prefix)), filepath.FromSlash(file)); err == nil {
+			names = append(names, filepath.ToSlash(rel))
+		}
+	}
+	if l.set.Contract != nil {
+		add(l.set.File)
+	}
+	if l.set.Platform != nil {
+		add(l.set.Platform.File)
+	}
+	if l.set.Storage != nil {
+		add(l.set.Storage.File)
+	}
+	return names
+}
+
+// check gives all findings, sorted by the writers.
+func (l *loaded) check() []contract.Finding {
+	if l.set.Contract == nil {
+		return l.findings
+	}
+	return append(slices.Clone(l.findings), contract.Check(l.set, l.tree, l.options)...)
+}
+
+// needContract refuses to go on without a contract that could be read.
+func (l *loaded) needContract() error {
+	if l.set.Contract != nil {
+		return nil
+	}
+	f := l.findings[0]
+	return fmt.Errorf("%s:%d: %s", f.File, f.Line, f.Message)
+}
+
+// progress draws a counter on a terminal, and nothing elsewhere.
+func (c *cli) progress(what string) func(done, total int) {
+	if !isTerminal(c.err) {
+		return nil
+	}
+	last := time.Time{}
+	return func(done, total int) {
+		if done == total {
+			fmt.Fprintf(c.err, "\r\033[K")
+		} else if now := time.Now(); now.Sub(last) > 100*time.Millisecond {
+			last = now
+			fmt.Fprintf(c.err, "\r%s: %d of %d", what, done, total)
+		}
+	}
+}
+
+// isTerminal tells whether w is a character device.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func newContractCheckCmd(c *cli, f *contractFlags) *cobra.Command {
+	var outputs []string
+	var failOn string
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Report what is not as promised, with the line on both sides",
+		Long: `Report what is not as promised: endpoints without their Service or NodePort,
+exposures that nobody promised, and what cannot be judged. Exit 0: nothing at
+or above --fail-on; 1: findings; 2: a part could not be evaluated.`,
+		Example: "  nestor contract check\n  nestor contract check --root bench/platform --output text --output sarif=findings.sarif",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if failOn != string(contract.Error) && failOn != string(contract.Warning) {
+				return fmt.Errorf("--fail-on %q: use error or warning", failOn)
+			}
+			targets, err := parseOutputs(outputs)
+			if err != nil {
+				return err
+			}
+			l, err := c.load(cmd, f, false)
+			if err != nil {
+				return err
+			}
+			findings := l.check()
+			if err := c.write(targets, findings, l, contract.Severity(failOn)); err != nil {
+				return err
+			}
+			summary := report.Count(findings)
+			switch {
+			case contract.Unevaluated(findings):
+				return fail(exitUnevaluated, nil)
+			case summary.Error > 0 || (failOn == string(contract.Warning) && summary.Warning > 0):
+				return fail(exitFindings, nil)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVarP(&outputs, "output", "o", []string{"text"}, "text, json, sarif, github, junit or markdown, for a file FORMAT=FILE; may be repeated")
+	cmd.Flags().StringVar(&failOn, "fail-on", "error", "the mildest severity that makes the exit code 1: error or warning")
+	return cmd
+}
+
+// output is a format and where it goes; "" is standard output.
+type output struct {
+	format report.Format
+	file   string
+}
+
+func parseOutputs(texts []string) ([]output, error) {
+	var all []output
+	onStdout := 0
+	for _, text := range texts {
+		name, file, toFile := strings.Cut(text, "=")
+		format, err := report.ParseFormat(name)
+		if err != nil {
+			return nil, fmt.Errorf("--output: %w", err)
+		}
+		if toFile && file == "" {
+			return nil, fmt.Errorf("--output %s: no file after =", text)
+		}
+		if !toFile {
+			onStdout++
+		}
+		all = append(all, output{format, file})
+	}
+	if onStdout > 1 {
+		return nil, errors.New("--output: only one format can go to standard output; write the others as FORMAT=FILE")
+	}
+	return all, nil
+}
+
+func (c *cli) write(targets []output, findings []contract.Finding, l *loaded, failOn contract.Severity) error {
+	o := report.Options{Rules: contract.Rules(), FailOn: failOn, Version: version}
+	if l.set.Contract != nil {
+		for _, e := range l.set.Endpoints {
+			o.Endpoints = append(o.Endpoints, e.ID)
+		}
+	}
+	for _, t := range targets {
+		if o.Root = ""; path.IsAbs(l.options.Prefix) && (t.format == report.SARIF || t.format == report.GitHub) {
+			o.Root = l.options.Prefix // they are read on other machines
+		}
+		if t.file == "" {
+			_, noColor := c.env("NO_COLOR")
+			o.Color = !noColor && isTerminal(c.out)
+			if err := report.Write(c.out, t.format, findings, o); err != nil {
+				return err
+			}
+			continue
+		}
+		o.Color = false
+		var text strings.Builder
+		if err := report.Write(&text, t.format, findings, o); err != nil {
+			return err
+		}
+		if err := os.WriteFile(t.file, []byte(text.String()), 0o644); err != nil {
+			return fmt.Errorf("--output %s: %w", t.format, err)
+		}
+	}
+	return nil
+}
+
+func newContractNodePortsCmd(c *cli, f *contractFlags) *cobra.Command {
+	var check, dryRun bool
+	cmd := &cobra.Command{
+		Use:   "nodeports",
+		Short: "Write the NodePort Services that exposed endpoints lack",
+		Long: `Write, beside the manifest of each exposed endpoint's ClusterIP Service, the
+NodePort Service that it lacks. No file that exists is touched.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := c.load(cmd, f, false)
+			if err == nil {
+				err = l.needContract()
+			}
+			if err != nil {
+				return err
+			}
+			files, left := contract.NodePorts(l.set, l.tree, l.options)
+			for _, file := range files {
+				switch name := filepath.FromSlash(file.Path); {
+				case check:
+					fmt.Fprintf(c.out, "missing %s (%s)\n", name, strings.Join(file.Endpoints, ", "))
+				case dryRun:
+					fmt.Fprintf(c.out, "---\n# %s\n%s", name, file.Text)
+				default:
+					if err := writeNew(name, file.Text); err != nil {
+						return err
+					}
+					fmt.Fprintf(c.out, "wrote %s (%s)\n", name, strings.Join(file.Endpoints, ", "))
+				}
+			}
+			for _, u := range left {
+				fmt.Fprintf(c.err, "nestor: %s: %s\n", u.Endpoint, u.Reason)
+			}
+			if len(left) > 0 || (check && len(files) > 0) {
+				return fail(exitFindings, nil)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 1 where something is missing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests, write nothing")
+	cmd.MarkFlagsMutuallyExclusive("check", "dry-run")
+	return cmd
+}
+
+// writeNew creates a file and never replaces one.
+func writeNew(name string, b []byte) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b)
+	return errors.Join(err, file.Close())
+}
+
+func newContractAllowlistCmd(c *cli, f *contractFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "allowlist",
+		Short: "Print the Services and hostPorts that the contract allows",
+		Long: `Print what may be exposed, one a line, for scripts that look for drift: the
+kind, namespace/name, and for a HostPort its port. Text is separated by tabs.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := c.load(cmd, f, false)
+			if err == nil {
+				err = l.needContract()
+			}
+			if err != nil {
+				return err
+			}
+			allowed := contract.Allowlist(l.set, l.tree, l.options)
+			switch c.output {
+			case "json":
+				if allowed == nil {
+					allowed = []contract.Allowed{}
+				}
+				return json.NewEncoder(c.out).Encode(map[string]any{"schema": "nestor.allowlist/v1", "allowed": allowed})
+			case "text":
+				for _, a := range allowed {
+					fmt.Fprintf(c.out, "%s\t%s/%s", a.Kind, a.Namespace, a.Name)
+					if a.Port != 0 {
+						fmt.Fprintf(c.out, "\t%d/%s", a.Port, a.Protocol)
+					}
+					fmt.Fprintln(c.out)
+				}
+				return nil
+			}
+			return fmt.Errorf("--output %q: use text or json", c.output)
+		},
+	}
+}
+
+func newContractAdoptCmd(c *cli, f *contractFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "adopt",
+		Short: "Print accept entries for what is exposed and not promised",
+		Long: `Print entries for accept: in the contract, for whatever is exposed and not
+promised, left of the way through a gateway, or not to be evaluated. Each waits
+for its reason. Without a contract a whole new one is printed.`,
+		Example: "  nestor contract adopt > contract/endpoints.yaml     # there was none\n  nestor contract adopt >> contract/endpoints.yaml    # accept: is its last key",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := c.load(cmd, f, true)
+			if err == nil {
+				err = l.needContract()
+			}
+			if err != nil {
+				return err
+			}
+			entries := contract.Adopt(l.set, l.tree, l.options)
+			if len(entries) == 0 {
+				fmt.Fprintln(c.err, "nestor: nothing to adopt: what is exposed is promised or accepted")
+				return nil
+			}
+			switch {
+			case l.set.Version == "" && len(l.set.Endpoints) == 0:
+				fmt.Fprint(c.out, "contract_version: \"1.0\"\n\nendpoints: []\n\naccept:\n")
+			case len(l.set.Accept) == 0:
+				fmt.Fprint(c.out, "accept:\n")
+			}
+			_, err = c.out.Write(contract.AcceptText(entries))
+			fmt.Fprintf(c.err, "nestor: %d to adopt; write a reason in place of each TODO, or end the exposure\n", len(entries))
+			return err
+		},
+	}
+}
+
+func newContractExplainCmd(c *cli, f *contractFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain ID",
+		Short: "Tell the whole story of one endpoint",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := c.load(cmd, f, false)
+			if err == nil {
+				err = l.needContract()
+			}
+			if err != nil {
+				return err
+			}
+			story, err := contract.Explain(l.set, l.tree, l.options, l.check(), args[0])
+			if err != nil {
+				return err
+			}
+			switch c.output {
+			case "json":
+				return json.NewEncoder(c.out).Encode(story)
+			case "text":
+			default:
+				return fmt.Errorf("--output %q: use text or json", c.output)
+			}
+			for _, step := range story.Steps {
+				fmt.Fprintf(c.out, "- %s\n", step.Text)
+				if step.File != "" {
+					fmt.Fprintf(c.out, "    %s:%d\n", step.File, step.Line)
+				}
+			}
+			for _, finding := range story.Findings {
+				fmt.Fprintf(c.out, "! %s: %s (%s)\n    %s:%d\n    %s\n", finding.Severity, finding.Message, finding.Rule, finding.File, finding.Line, finding.Remedy)
+			}
+			return nil
+		},
+	}
+}
+
+func newContractRuleCmd(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rule [RULE]",
+		Short: "Print the page of a rule, or list the rules",
+		Args:  cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var ids []string
+			for _, r := range contract.Rules() {
+				ids = append(ids, r.ID+"\t"+r.Summary)
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			for _, r := range contract.Rules() {
+				switch {
+				case len(args) == 0:
+					fmt.Fprintf(c.out, "%-26s %-8s %s\n", r.ID, r.Severity, r.Summary)
+				case r.ID == args[0]:
+					_, err := io.WriteString(c.out, r.Doc)
+					return err
+				}
+			}
+			if len(args) == 1 {
+				return fmt.Errorf("no rule is called %q; nestor contract rule lists them", args[0])
+			}
+			return nil
+		},
+	}
+}

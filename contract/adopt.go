@@ -1,0 +1,148 @@
+package contract
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/nestor-tools/nestor/contract/kube"
+	"github.com/nestor-tools/nestor/contract/manifest"
+)
+
+// Adopt gives accept entries for what is exposed, or left of the way through
+// a gateway, or cannot be evaluated, and that the contract says nothing of:
+// a baseline, each entry with the reason TODO. The machinery of the cluster
+// needs none.
+func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
+	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}}
+	c.matching = Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today)
+	seen := map[Accept]bool{}
+	var all []Accept
+	add := func(a Accept, at kube.Position) {
+		a.Reason = "TODO"
+		if !seen[a] {
+			seen[a] = true
+			a.At = pos(at)
+			all = append(all, a)
+		}
+	}
+	whole := map[[2]string]bool{}
+	for _, j := range c.matching.Exposures {
+		if j.Kind == kube.HostNetwork && !j.Wanted() {
+			whole[[2]string{j.Namespace, j.Name}] = true
+			add(Accept{Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name}, j.Source)
+		}
+	}
+	for _, j := range c.matching.Exposures {
+		if j.Wanted() || j.Kind == kube.HostNetwork || (j.Kind == kube.HostPort && whole[[2]string{j.Namespace, j.Name}]) {
+			continue
+		}
+		port := j.Port
+		if j.Kind == kube.HostPort {
+			port = j.NodePort
+		}
+		add(Accept{Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, Port: port}, j.Source)
+	}
+	for _, o := range tree.Leftovers {
+		if c.accepted(o, o.At) == nil {
+			add(Accept{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, o.At)
+		}
+	}
+	file := func(name string, at kube.Position) {
+		if c.accepted(kube.Object{}, at) == nil {
+			add(Accept{Kind: "File", Name: strings.TrimPrefix(name, c.Prefix+"/")}, at)
+		}
+	}
+	for _, e := range tree.Elsewhere {
+		if e.By != manifest.ByValues && !c.promisedElsewhere(e) && c.accepted(e.Target, e.At, "NodePort", "LoadBalancer", "HostPort", "HostNetwork") == nil {
+			file(e.At.File, e.At)
+		}
+	}
+	for _, o := range tree.Charts {
+		if o.Kind == "Chart" {
+			file(path.Dir(o.At.File), o.At)
+		}
+	}
+	for _, p := range tree.Problems {
+		if p.Kind != manifest.Field {
+			file(p.At.File, p.At)
+		}
+	}
+	return all
+}
+
+// AcceptText writes entries as they stand under accept: in the contract, each
+// with the place that it comes from.
+func AcceptText(all []Accept) []byte {
+	var t bytes.Buffer
+	for _, a := range all {
+		fmt.Fprintf(&t, "  - kind: %s # %s\n", scalar(a.Kind), place(a.At))
+		if a.Namespace != "" {
+			fmt.Fprintf(&t, "    namespace: %s\n", scalar(a.Namespace))
+		}
+		fmt.Fprintf(&t, "    name: %s\n", scalar(a.Name))
+		if a.Port != 0 {
+			fmt.Fprintf(&t, "    port: %d\n", a.Port)
+		}
+		fmt.Fprintf(&t, "    reason: %s\n", scalar(a.Reason))
+		if !a.Until.IsZero() {
+			fmt.Fprintf(&t, "    until: %s\n", a.Until.Format("2006-01-02"))
+		}
+	}
+	return t.Bytes()
+}
+
+// Allowed is one line of the allowlist: an exposing Service, or a port that
+// pods hold on the node.
+type Allowed struct {
+	Kind      kube.ExposureKind `json:"kind"`
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	Port      int               `json:"port,omitempty"` // of the node; for HostPort alone
+	Protocol  string            `json:"protocol,omitempty"`
+	By        string            `json:"by"` // the endpoint, or "accept"
+}
+
+// Allowlist gives what may be exposed according to the contract: for each
+// Service one entry, for each hostPort one. Accept entries count even where
+// the manifests have nothing of the kind: the live cluster may.
+func Allowlist(s *Set, tree *manifest.Tree, o Options) []Allowed {
+	seen := map[Allowed]bool{}
+	for _, j := range Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today).Exposures {
+		by := j.Endpoint
+		if j.Accept != nil {
+			by = "accept"
+		}
+		if by == "" {
+			continue
+		}
+		a := Allowed{Kind: j.Kind, Namespace: j.Namespace, Name: j.Name, By: by}
+		if j.Kind == kube.HostPort {
+			a.Port, a.Protocol = j.NodePort, j.Protocol
+		}
+		seen[a] = true
+	}
+	for _, accept := range s.Accept {
+		for _, kind := range []kube.ExposureKind{kube.NodePort, kube.LoadBalancerExposure, kube.ExternalIP, kube.HostPort, kube.HostNetwork} {
+			if !strings.EqualFold(accept.Kind, string(kind)) || accept.Expired(o.Today) || (kind == kube.HostPort && accept.Port == 0) {
+				continue
+			}
+			a := Allowed{Kind: kind, Namespace: accept.Namespace, Name: accept.Name, By: "accept"}
+			if kind == kube.HostPort {
+				a.Port, a.Protocol = accept.Port, "TCP"
+			}
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(b Allowed) bool {
+				return b.Kind == a.Kind && b.Namespace == a.Namespace && b.Name == a.Name && b.Port == a.Port
+			}) {
+				seen[a] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(seen), func(a, b Allowed) int {
+		return strings.Compare(fmt.Sprintf("%s %s/%s %05d %s %s", a.Kind, a.Namespace, a.Name, a.Port, a.Protocol, a.By),
+			fmt.Sprintf("%s %s/%s %05d %s %s", b.Kind, b.Namespace, b.Name, b.Port, b.Protocol, b.By))
+	})
+}

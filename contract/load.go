@@ -1,0 +1,99 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Set is the contract with the files beside it.
+type Set struct {
+	*Contract
+	Platform *Platform // namespaces-secrets.yaml; nil: there is none
+	Storage  *Storage  // storage-classes.yaml; nil: there is none
+}
+
+// The names of the files of a contract. Each may hold ".example" before
+// ".yaml", as versioned samples do.
+const (
+	endpointsFile = "endpoints"
+	platformFile  = "namespaces-secrets"
+	storageFile   = "storage-classes"
+)
+
+// Files gives the names in the folder dir that Load reads, those that exist:
+// endpoints.yaml first. It fails where there is no contract.
+func Files(fsys fs.FS, dir string) ([]string, error) {
+	for _, suffix := range []string{".yaml", ".yml", ".example.yaml"} {
+		name := path.Join(dir, endpointsFile+suffix)
+		if _, err := fs.Stat(fsys, name); err == nil {
+			return append([]string{name}, beside(fsys, dir, suffix)...), nil
+		}
+	}
+	return nil, fmt.Errorf("%s: no %s.yaml in it: %w", dir, endpointsFile, fs.ErrNotExist)
+}
+
+func beside(fsys fs.FS, dir, suffix string) (names []string) {
+	for _, base := range []string{platformFile, storageFile} {
+		for _, s := range []string{suffix, ".yaml", ".example.yaml"} {
+			name := path.Join(dir, base+s)
+			if _, err := fs.Stat(fsys, name); err == nil {
+				names = append(names, name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// Load reads the contract name, a file or the folder that holds it, and the
+// files beside it. Positions say prefix joined with the file's name. The
+// error is for files that cannot be opened; whatever is wrong in them is a
+// finding, and Set.Contract is nil where the contract is not YAML.
+func Load(fsys fs.FS, name, prefix string) (*Set, []Finding, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, nil, oneLineError(err)
+	}
+	var names []string
+	if info.IsDir() {
+		if names, err = Files(fsys, name); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		suffix := ".yaml"
+		if strings.HasSuffix(name, ".example.yaml") {
+			suffix = ".example.yaml"
+		}
+		names = append([]string{name}, beside(fsys, path.Dir(name), suffix)...)
+	}
+	s := &Set{}
+	var findings []Finding
+	for i, file := range names {
+		b, err := fs.ReadFile(fsys, file)
+		if err != nil {
+			return nil, nil, oneLineError(err)
+		}
+		var more []Finding
+		switch shown := path.Join(prefix, file); {
+		case i == 0:
+			s.Contract, more = Parse(shown, b)
+		case strings.HasPrefix(path.Base(file), platformFile):
+			s.Platform, more = ParsePlatform(shown, b)
+		default:
+			s.Storage, more = ParseStorage(shown, b)
+		}
+		findings = append(findings, more...)
+	}
+	return s, findings, nil
+}
+
+func oneLineError(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", p.Path, p.Err)
+	}
+	return err
+}
