@@ -4,8 +4,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 // Jump names the first machine on the way to the node, as far as the
