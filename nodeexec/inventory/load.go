@@ -18,7 +18,7 @@ import (
 // Bounds on what is read: far above real inventories, far below what hurts.
 const (
 	maxFile    = 32 << 20  // bytes of one file
-	maxYAML    = 8 << 20   // bytes of one file of YAML, which needs a hundred times as much memory
+	maxYAML    = 4 << 20   // bytes of one file of YAML, which needs a hundred times as much memory
 	maxFiles   = 10_000    // files of a directory
 	maxDirs    = 16        // directories within directories
 	maxEntries = 4_000_000 // hosts, groups and their variables, each time they are named
