@@ -236,10 +236,10 @@ remarks:
 
 // TestExplainView: the shim's view stands at the end, or why there is none.
 func TestExplainView(t *testing.T) {
-	s := story{argv: []string{"ssh", "--", "h"}, effective: "host h\nport 22\n"}
+	s := story{argv: []string{"ssh", "--", "h"}, effective: "host h\nport 22\nciphers a,b\nuserknownhostsfile /k\n"}
 	var b bytes.Buffer
 	require.NoError(t, s.print(&b))
-	require.Contains(t, b.String(), "\nwhat nestor runs:\n  ssh\n  --\n  h\n\nwhat ssh makes of it (ssh -G):\n  host h\n  port 22\n")
+	require.Contains(t, b.String(), "\nwhat nestor runs:\n  ssh\n  --\n  h\n\nwhat ssh makes of it (from ssh -G; all of it with --output json):\n  port 22\n  userknownhostsfile /k\n")
 	s = story{viewErr: os.ErrPermission}
 	b.Reset()
 	require.NoError(t, s.print(&b))

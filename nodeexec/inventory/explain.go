@@ -68,7 +68,7 @@ func (inv *Inventory) Explain(node string) (Explanation, error) {
 	if stack := r.explain("stack_id", "stack_id"); stack.Variable != "" {
 		x.Fields = append(x.Fields, stack)
 	}
-	x.Warnings = append(inv.nodeWarnings(h, x), inv.warnings...)
+	x.Warnings = append(inv.nodeWarnings(h, x), inv.Warnings()...)
 	return x, nil
 }
 
@@ -205,6 +205,10 @@ func (inv *Inventory) nodeWarnings(h *host, x Explanation) []Warning {
 		case "stricthostkeychecking":
 			if v := strings.ToLower(f.Value); v == "no" || v == "off" || v == "false" {
 				add(t.Origins[name], WarnHostKeys, "%s switches host keys off (%s); nestor checks them all the same", name, f.Value)
+			}
+		case "userknownhostsfile":
+			if f.Value == "/dev/null" || strings.EqualFold(f.Value, "none") {
+				add(t.Origins[name], WarnHostKeys, "%s keeps no host keys (%s), so that every host is an unknown one; strict checking refuses it", name, f.Value)
 			}
 		case "proxyjump":
 			for _, jump := range strings.Split(f.Value, ",") {

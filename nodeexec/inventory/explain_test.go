@@ -111,6 +111,7 @@ func TestWarnings(t *testing.T) {
 		{"a password", host("ansible_password: secret"), []string{WarnPassword, "hosts.yaml:1: ansible_password stands here in plain text (nestor never uses it)"}},
 		{"a vaulted password is none", host("ansible_password: !vault x, ansible_become_pass: '{{ p }}'"), nil},
 		{"host keys off", host("ansible_ssh_common_args: -o StrictHostKeyChecking=no"), []string{WarnHostKeys, "hosts.yaml:1: ansible_ssh_common_args switches host keys off (no); nestor checks them all the same"}},
+		{"no host keys kept", host("ansible_ssh_common_args: -o UserKnownHostsFile=/dev/null"), []string{WarnHostKeys, "hosts.yaml:1: ansible_ssh_common_args keeps no host keys (/dev/null), so that every host is an unknown one; strict checking refuses it"}},
 		{"host keys off by variable", host("ansible_host_key_checking: false"), []string{WarnHostKeys, "hosts.yaml:1: ansible_host_key_checking switches host keys off; nestor checks them all the same"}},
 		{"a boolean", host("ansible_user: yes"), []string{WarnBoolean, "hosts.yaml:1: ansible_user is the boolean True in YAML 1.1; quote it if a word was meant"}},
 		{"a lookalike", host("connection: local"), []string{WarnIgnored, "hosts.yaml:1: connection has no effect on the connection; ansible_connection does"}},

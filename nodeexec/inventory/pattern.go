@@ -93,6 +93,11 @@ func chosen(pattern string, hosts []*host) ([]string, error) {
 
 var colonPart = regexp.MustCompile(`(?:[^\s:\[\]]|\[[^\]]*\])+`)
 
+func hasPort(pattern string) bool {
+	_, port := splitPort(pattern)
+	return port != ""
+}
+
 // splitPattern splits at commas, or without any at colons, unless the whole
 // is a host's name or address.
 func splitPattern(inv *Inventory, pattern string) []string {
@@ -102,7 +107,7 @@ func splitPattern(inv *Inventory, pattern string) []string {
 		return []string{pattern}
 	case strings.Contains(pattern, ","):
 		parts = strings.Split(pattern, ",")
-	case strings.HasPrefix(pattern, "~") || isAddress(strings.TrimLeft(pattern, "!&")):
+	case isAddress(strings.TrimLeft(pattern, "!&")) || hasPort(pattern):
 		parts = []string{pattern}
 	default:
 		parts = colonPart.FindAllString(pattern, -1)

@@ -37,6 +37,7 @@ other: {hosts: {nœud.example.test: , "2001:db8::1": , lost: }}
 		"n?ud*":             {"nœud.example.test"},
 		"2001:db8::1":       {"2001:db8::1"},
 		"~(w|d)1":           {"w1", "d1"},
+		"~w[12]:d1":         {"w1", "w2", "d1"},
 		"web[0]":            {"w1"},
 		"web[-1]":           {"w3"},
 		"web[1:2]":          {"w2", "w3"},
@@ -67,6 +68,7 @@ other: {hosts: {nœud.example.test: , "2001:db8::1": , lost: }}
 		"w[1-3]":    `pattern "w[1-3]" holds "w[1-3]"; positions are [from:to], and this is no set of characters to Ansible`,
 		"@file":     `pattern "@file" holds "@file", which is not understood here`,
 		"~(?=w)w1":  `pattern "~(?=w)w1" holds "~(?=w)w1", which cannot be read (Python's own regular expressions are not known here)`,
+		"w1:22":     `pattern "w1:22" names "w1:22", which is neither a host nor a group of hosts.yaml`,
 		"localhost": `pattern "localhost" names "localhost", which is neither a host nor a group of hosts.yaml`,
 	} {
 		got, err := inv.Select(pattern)

@@ -45,6 +45,7 @@ type evaluation struct {
 	inv   *Inventory
 	open  []step // the variables being resolved, to find those that hold themselves
 	steps int
+	env   bool // something came from the environment
 }
 
 type step struct {
@@ -471,6 +472,7 @@ func (p *expression) lookupEnv(args []operand) (operand, error) {
 	if len(args) < 2 || len(args) > 3 || len(strings.Fields(args[1].value.text)) == 0 {
 		return operand{}, fmt.Errorf("lookup('env', ...) with these arguments %w", errNeedsAnsible)
 	}
+	p.e.env = true
 	if s, ok := p.e.inv.opts.Env(strings.Fields(args[1].value.text)[0]); ok {
 		return operand{value: stringValue(s, Origin{})}, nil
 	}

@@ -59,10 +59,10 @@ func TestVaultedValue(t *testing.T) {
 	}
 }
 
-// TestUnusedVault: Ansible stops at a vaulted password even where it is not
-// used; nestor needs no password, and so does not look at it.
+// TestUnusedVault: Ansible stops at a vaulted password and at a template of
+// become even where neither is used; nestor needs them not, and looks at none.
 func TestUnusedVault(t *testing.T) {
-	inv := vaulted(t, "", map[string]string{"hosts.yaml": "all: {vars: {ansible_become_pass: !vault x, ansible_password: !vault y}, hosts: {h: }}"})
+	inv := vaulted(t, "", map[string]string{"hosts.yaml": "all: {vars: {ansible_become_pass: !vault x, ansible_password: !vault y, ansible_become_user: '{{ nobody }}'}, hosts: {h: }}"})
 	_, err := inv.Target("h", "")
 	require.NoError(t, err)
 }
