@@ -275,3 +275,14 @@ func TestVirtualization(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, fact.Present("none"), mapping.FromProbe(out, mapping.Options{}).Facts.Virtualization, "it says none with exit code 1")
 }
+
+func TestMachineID(t *testing.T) {
+	for text, want := range map[string]fact.Observed[string]{
+		"0123456789abcdef0123456789abcdef\n": fact.Present("0123456789abcdef0123456789abcdef"),
+		"":                                   fact.Unknown[string]("/etc/machine-id is 0 words, not one"),
+		"uninitialized\n":                    fact.Unknown[string](`/etc/machine-id is "uninitialized", not 32 hexadecimal digits`),
+		"!absent":                            fact.Absent[string]("/etc/machine-id does not exist"),
+	} {
+		require.Equal(t, want, frames{"host": "", "host:/etc/machine-id": text}.node(t).Facts.MachineID)
+	}
+}
