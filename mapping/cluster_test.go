@@ -130,6 +130,31 @@ func TestRuntime_Version(t *testing.T) {
 	require.Equal(t, fact.Unknown[string]("containerd is not installed"), r.Version)
 }
 
+// k3s and rke2 bring one containerd under one socket, and are told apart by
+// their processes: their folders, and who runs the kubelet, are not the same.
+func TestRuntime_Embedded(t *testing.T) {
+	const socket = "/run/k3s/containerd/containerd.sock"
+	node := frames{
+		"cri": socket + "\n", "cri:crictl " + socket: "!127 sh: crictl: not found", "cri:driver " + socket: "!127 sh: crictl: not found",
+		"cri:k3s": "k3s version v1.31.2+k3s1 (5b2d1271)\ngo version go1.22.8\n", "cri:rke2": "rke2 version v1.31.2+rke2r1 (abc)\n",
+		"cri:/var/lib/rancher/k3s/agent/etc/containerd/config.toml":  "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n",
+		"cri:/var/lib/rancher/rke2/agent/etc/containerd/config.toml": "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n",
+		"cni": "", "cni:/etc/cni/net.d": "10-canal.conflist\n", "cni:/etc/cni/net.d/10-canal.conflist": `{"name":"canal","plugins":[{"type":"calico"}]}`,
+		"cni:/var/lib/rancher/k3s/agent/etc/cni/net.d": "10-flannel.conflist\n", "cni:/var/lib/rancher/k3s/agent/etc/cni/net.d/10-flannel.conflist": `{"name":"cbr0","plugins":[{"type":"flannel"}]}`,
+	}
+	k3s := with(node, frames{"kubelet": "process k3s-server\nconfig /x\n"}).node(t).Facts
+	require.Equal(t, "k3s v1.31.2+k3s1", k3s.ContainerRuntime.Value.EmbeddedIn)
+	require.Equal(t, fact.Unknown[string]("crictl is not installed"), k3s.ContainerRuntime.Value.Version, "k3s's version is not containerd's")
+	require.Equal(t, "systemd", k3s.ContainerRuntime.Value.CgroupDriver.Value)
+	require.Equal(t, "cbr0", k3s.CNI.Value.Network)
+
+	rke2 := with(node, kubeletRuns, frames{"kubelet": kubeletRuns["kubelet"] + "process rke2\n", "kubelet:cmdline": "kubelet\n--config=/var/lib/kubelet/config.yaml\n--container-runtime-endpoint=unix://" + socket + "\n"}).node(t).Facts
+	require.Equal(t, "rke2 v1.31.2+rke2r1", rke2.ContainerRuntime.Value.EmbeddedIn)
+	require.Equal(t, "cgroupfs", rke2.ContainerRuntime.Value.CgroupDriver.Value)
+	require.Equal(t, "canal", rke2.CNI.Value.Network)
+	require.True(t, rke2.Kubelet.Value.Running)
+}
+
 func TestRuntime_CgroupDriver(t *testing.T) {
 	r := with(kubeletRuns, bothSockets).node(t).Facts.ContainerRuntime.Value
 	require.Equal(t, fact.Present("systemd"), r.CgroupDriver)

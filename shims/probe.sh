@@ -204,7 +204,9 @@ read_cri() {
     item "$tool" "$tool" --version
   done
   item 'containerd config' containerd_config
-  file /var/lib/rancher/k3s/agent/etc/containerd/config.toml containerd_settings
+  for path in /var/lib/rancher/k3s /var/lib/rancher/rke2; do
+    file "$path/agent/etc/containerd/config.toml" containerd_settings
+  done
   item 'crio config' crio_config
   for path in /etc/containerd/certs.d/*/hosts.toml; do
     [ ! -e "$path" ] || file "$path" mirror_settings
