@@ -311,3 +311,31 @@ func TestMachineID(t *testing.T) {
 		require.Equal(t, want, frames{"host": "", "host:/etc/machine-id": text}.node(t).Facts.MachineID)
 	}
 }
+
+func TestMounts_OnlyWhatStays(t *testing.T) {
+	mounts := frames{"host": "", "host:/proc/self/mountinfo": `27 1 254:1 / / rw - ext4 /dev/vda1 rw
+28 27 0:22 / /sys rw - sysfs sysfs rw
+29 27 0:23 / /run rw - tmpfs tmpfs rw
+30 27 7:0 / /snap/core/1 ro - squashfs /dev/loop0 ro
+31 27 0:30 / /efi rw - autofs systemd-1 rw
+32 31 254:15 / /efi rw - vfat /dev/vda15 rw
+33 27 0:31 / /net rw - autofs -hosts rw
+34 33 0:40 / /net/filer/a rw - nfs4 filer:/a rw
+35 27 0:41 / /network rw - nfs4 filer:/b rw
+36 27 254:32 / /data/kubelet/pods/1/volumes/kubernetes.io~csi/x/mount rw - ext4 /dev/vdc rw
+37 27 0:42 / /home/u/.local/share/containers/storage/overlay/ab/merged rw - overlay overlay rw
+38 27 0:43 / /srv/docker/overlay2/ab/merged rw - overlay overlay rw
+39 27 0:44 / /mnt/\351t\351 ro - fuse.sshfs host:/x rw
+40 27 0:45 /sub /mnt/sub rw - btrfs /dev/vdb rw
+`}
+	got := map[string]mapping.Mount{}
+	for _, m := range mounts.node(t).Facts.Mounts.Value {
+		got[m.Target] = m
+	}
+	require.Equal(t, map[string]mapping.Mount{
+		"/":              {Target: "/", Source: "/dev/vda1", FSType: "ext4"},
+		"/network":       {Target: "/network", Source: "filer:/b", FSType: "nfs4"},
+		`/mnt/\351t\351`: {Target: `/mnt/\351t\351`, Source: "host:/x", FSType: "fuse.sshfs", ReadOnly: true},
+		"/mnt/sub":       {Target: "/mnt/sub", Source: "/dev/vdb", FSType: "btrfs", Root: "/sub"},
+	}, got)
+}
