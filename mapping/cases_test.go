@@ -62,8 +62,18 @@ var answers = map[string]func(t *testing.T, b []byte){
 	"936e7d645a84": roles{"mpatha": disks.Unknown}.check,
 	"0bbc71a17703": roles{"vda": disks.System, "vdb": disks.Free, "vdc": disks.Free, "sda": disks.Free, "sdb": disks.Free, "sdc": disks.Free, "sdd": disks.Free,
 		"nvme0n1": disks.Free, "sdg": disks.Unknown, "sdh": disks.Unknown, "sde": disks.Unknown, "sdf": disks.Unknown}.check,
-	"f9066a033abf": roles{"vda": disks.System, "sda": disks.DataInUse, "sdb": disks.DataInUse, "sdc": disks.Free, "sdd": disks.Free, "sde": disks.Unknown,
-		"sdf": disks.Unknown, "sdg": disks.Unknown, "sdh": disks.Unknown, "vdb": disks.Free, "vdc": disks.Free, "nvme0n1": disks.Free}.check,
+	"f9066a033abf": func(t *testing.T, b []byte) {
+		roles{"vda": disks.System, "sda": disks.DataInUse, "sdb": disks.DataInUse, "sdc": disks.Free, "sdd": disks.Free, "sde": disks.Unknown,
+			"sdf": disks.Unknown, "sdg": disks.Unknown, "sdh": disks.Unknown, "vdb": disks.Free, "vdc": disks.Free, "nvme0n1": disks.Free}.check(t, b)
+		array := assess(t, b)["sda"].Volumes[0].Volumes[0]
+		require.Equal(t, "md0", array.Name)
+		require.Equal(t, array, assess(t, b)["sdb"].Volumes[0].Volumes[0], "one array, under both of its disks")
+		names := [][2]string{}
+		for _, v := range array.Volumes {
+			names = append(names, [2]string{v.Group, v.LV})
+		}
+		require.ElementsMatch(t, [][2]string{{"my-vg", "lv-data"}, {"my-vg", "lv--x"}}, names)
+	},
 	"698ffa0fa532": roles{"vdc": disks.Ceph}.check,
 	"297a083d8756": func(t *testing.T, b []byte) {
 		d := assess(t, b)

@@ -130,6 +130,31 @@ func TestRuntime_Version(t *testing.T) {
 	require.Equal(t, fact.Unknown[string]("containerd is not installed"), r.Version)
 }
 
+// k3s and rke2 bring one containerd under one socket, and are told apart by
+// their processes: their folders, and who runs the kubelet, are not the same.
+func TestRuntime_Embedded(t *testing.T) {
+	const socket = "/run/k3s/containerd/containerd.sock"
+	node := frames{
+		"cri": socket + "\n", "cri:crictl " + socket: "!127 sh: crictl: not found", "cri:driver " + socket: "!127 sh: crictl: not found",
+		"cri:k3s": "k3s version v1.31.2+k3s1 (5b2d1271)\ngo version go1.22.8\n", "cri:rke2": "rke2 version v1.31.2+rke2r1 (abc)\n",
+		"cri:/var/lib/rancher/k3s/agent/etc/containerd/config.toml":  "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n",
+		"cri:/var/lib/rancher/rke2/agent/etc/containerd/config.toml": "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = false\n",
+		"cni": "", "cni:/etc/cni/net.d": "10-canal.conflist\n", "cni:/etc/cni/net.d/10-canal.conflist": `{"name":"canal","plugins":[{"type":"calico"}]}`,
+		"cni:/var/lib/rancher/k3s/agent/etc/cni/net.d": "10-flannel.conflist\n", "cni:/var/lib/rancher/k3s/agent/etc/cni/net.d/10-flannel.conflist": `{"name":"cbr0","plugins":[{"type":"flannel"}]}`,
+	}
+	k3s := with(node, frames{"kubelet": "process k3s-server\nconfig /x\n"}).node(t).Facts
+	require.Equal(t, "k3s v1.31.2+k3s1", k3s.ContainerRuntime.Value.EmbeddedIn)
+	require.Equal(t, fact.Unknown[string]("crictl is not installed"), k3s.ContainerRuntime.Value.Version, "k3s's version is not containerd's")
+	require.Equal(t, "systemd", k3s.ContainerRuntime.Value.CgroupDriver.Value)
+	require.Equal(t, "cbr0", k3s.CNI.Value.Network)
+
+	rke2 := with(node, kubeletRuns, frames{"kubelet": kubeletRuns["kubelet"] + "process rke2\n", "kubelet:cmdline": "kubelet\n--config=/var/lib/kubelet/config.yaml\n--container-runtime-endpoint=unix://" + socket + "\n"}).node(t).Facts
+	require.Equal(t, "rke2 v1.31.2+rke2r1", rke2.ContainerRuntime.Value.EmbeddedIn)
+	require.Equal(t, "cgroupfs", rke2.ContainerRuntime.Value.CgroupDriver.Value)
+	require.Equal(t, "canal", rke2.CNI.Value.Network)
+	require.True(t, rke2.Kubelet.Value.Running)
+}
+
 func TestRuntime_CgroupDriver(t *testing.T) {
 	r := with(kubeletRuns, bothSockets).node(t).Facts.ContainerRuntime.Value
 	require.Equal(t, fact.Present("systemd"), r.CgroupDriver)
@@ -274,4 +299,43 @@ func TestVirtualization(t *testing.T) {
 	out, err := probe.Parse([]byte("N nestor-probe 1\nN begin virt:detect\nnone\n\nN end 1\nN begin virt\n\nN end 0\nN done 1\n"))
 	require.NoError(t, err)
 	require.Equal(t, fact.Present("none"), mapping.FromProbe(out, mapping.Options{}).Facts.Virtualization, "it says none with exit code 1")
+}
+
+func TestMachineID(t *testing.T) {
+	for text, want := range map[string]fact.Observed[string]{
+		"0123456789abcdef0123456789abcdef\n": fact.Present("0123456789abcdef0123456789abcdef"),
+		"":                                   fact.Unknown[string]("/etc/machine-id is 0 words, not one"),
+		"uninitialized\n":                    fact.Unknown[string](`/etc/machine-id is "uninitialized", not 32 hexadecimal digits`),
+		"!absent":                            fact.Absent[string]("/etc/machine-id does not exist"),
+	} {
+		require.Equal(t, want, frames{"host": "", "host:/etc/machine-id": text}.node(t).Facts.MachineID)
+	}
+}
+
+func TestMounts_OnlyWhatStays(t *testing.T) {
+	mounts := frames{"host": "", "host:/proc/self/mountinfo": `27 1 254:1 / / rw - ext4 /dev/vda1 rw
+28 27 0:22 / /sys rw - sysfs sysfs rw
+29 27 0:23 / /run rw - tmpfs tmpfs rw
+30 27 7:0 / /snap/core/1 ro - squashfs /dev/loop0 ro
+31 27 0:30 / /efi rw - autofs systemd-1 rw
+32 31 254:15 / /efi rw - vfat /dev/vda15 rw
+33 27 0:31 / /net rw - autofs -hosts rw
+34 33 0:40 / /net/filer/a rw - nfs4 filer:/a rw
+35 27 0:41 / /network rw - nfs4 filer:/b rw
+36 27 254:32 / /data/kubelet/pods/1/volumes/kubernetes.io~csi/x/mount rw - ext4 /dev/vdc rw
+37 27 0:42 / /home/u/.local/share/containers/storage/overlay/ab/merged rw - overlay overlay rw
+38 27 0:43 / /srv/docker/overlay2/ab/merged rw - overlay overlay rw
+39 27 0:44 / /mnt/\351t\351 ro - fuse.sshfs host:/x rw
+40 27 0:45 /sub /mnt/sub rw - btrfs /dev/vdb rw
+`}
+	got := map[string]mapping.Mount{}
+	for _, m := range mounts.node(t).Facts.Mounts.Value {
+		got[m.Target] = m
+	}
+	require.Equal(t, map[string]mapping.Mount{
+		"/":              {Target: "/", Source: "/dev/vda1", FSType: "ext4"},
+		"/network":       {Target: "/network", Source: "filer:/b", FSType: "nfs4"},
+		`/mnt/\351t\351`: {Target: `/mnt/\351t\351`, Source: "host:/x", FSType: "fuse.sshfs", ReadOnly: true},
+		"/mnt/sub":       {Target: "/mnt/sub", Source: "/dev/vdb", FSType: "btrfs", Root: "/sub"},
+	}, got)
 }

@@ -3,6 +3,7 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/nestor-tools/nestor/mapping/cni"
@@ -65,7 +66,7 @@ func FromProbe(out probe.Output, o Options) Node {
 	runtime := findRuntime(out, kube)
 	f := &NodeFacts{
 		Hostname:         fact.Then(out.Bytes("host:/proc/sys/kernel/hostname"), oneWord("the hostname")),
-		MachineID:        fact.Then(out.Bytes("host:/etc/machine-id"), oneWord("/etc/machine-id")),
+		MachineID:        fact.Then(out.Bytes("host:/etc/machine-id"), parseMachineID),
 		OS:               fact.Then(osReleaseFile(out), osrelease.Parse),
 		Kernel:           fact.Then(out.Bytes("kernel"), parseKernel),
 		CPU:              fact.Then(out.Bytes("host:/proc/cpuinfo"), cpuinfo.Parse),
@@ -93,8 +94,19 @@ func osReleaseFile(out probe.Output) Observed[[]byte] {
 	return out.Bytes("host:/usr/lib/os-release")
 }
 
-// oneWord reads a file that holds one word. An empty machine-id, as on an
-// image before its first boot, is an error like any other.
+// parseMachineID reads /etc/machine-id. Before its first boot an image has an
+// empty one, or the word "uninitialized".
+func parseMachineID(b []byte) (string, error) {
+	id, err := oneWord("/etc/machine-id")(b)
+	if err == nil && !machineID.MatchString(id) {
+		return "", fmt.Errorf("/etc/machine-id is %.40q, not 32 hexadecimal digits", id)
+	}
+	return id, err
+}
+
+var machineID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// oneWord reads a file that holds one word.
 func oneWord(what string) func([]byte) (string, error) {
 	return func(b []byte) (string, error) {
 		words := strings.Fields(string(b))

@@ -26,6 +26,7 @@ type kubeletAnswer struct {
 	controlPlane Observed[bool]
 	socket       string // of the runtime it uses; empty: no kubelet says
 	chosenBy     string
+	distribution string // k3s or rke2, which bring their own containerd; else empty
 }
 
 func readKubelet(out probe.Output) kubeletAnswer {
@@ -53,6 +54,12 @@ func readKubelet(out probe.Output) kubeletAnswer {
 		}
 	}
 	a := kubeletAnswer{controlPlane: controlPlane(out, processes, hidden)}
+	switch {
+	case slices.Contains(processes, "rke2"):
+		a.distribution = "rke2"
+	case slices.Contains(processes, "k3s-server"), slices.Contains(processes, "k3s-agent"):
+		a.distribution = "k3s"
+	}
 	running := slices.Contains(processes, "kubelet")
 	fileFact := out.Bytes("kubelet:" + file)
 	version := out.Bytes("kubelet:version")
@@ -61,9 +68,9 @@ func readKubelet(out probe.Output) kubeletAnswer {
 	case hidden:
 		a.facts = fact.Denied[Kubelet]("other users' processes are hidden from this user")
 		return a
-	case slices.ContainsFunc(processes, func(p string) bool { return strings.HasPrefix(p, "k3s-") }):
+	case a.distribution == "k3s":
 		a.facts = fact.Unknown[Kubelet]("k3s runs the kubelet within its own process")
-		a.socket, a.chosenBy = "/run/k3s/containerd/containerd.sock", "k3s"
+		a.socket, a.chosenBy = embeddedSocket, "k3s"
 		return a
 	case fileFact.State == fact.IsAbsent && version.State != fact.IsPresent:
 		a.facts = fact.Absent[Kubelet]("no kubelet runs or is installed")
@@ -91,6 +98,9 @@ func readKubelet(out probe.Output) kubeletAnswer {
 	a.socket, a.chosenBy = endpoint(k.Config, flags, from)
 	return a
 }
+
+// embeddedSocket is the containerd's of k3s and of rke2.
+const embeddedSocket = "/run/k3s/containerd/containerd.sock"
 
 // mergeConfig merges what was read. One file that could not be read makes the
 // whole unknown: it may hold anything.

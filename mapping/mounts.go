@@ -18,14 +18,21 @@ type Mount struct {
 }
 
 // listMounts keeps what holds data and stays: no kernel interface, no memory,
-// no image of a snap, nothing that a pod or a container brings.
+// no image of a snap, nothing that a pod or a container brings, nothing that is
+// mounted on first use.
 func listMounts(mounts []mountinfo.Mount) ([]Mount, error) {
 	list := []Mount{}
+	automounts := []string{}
+	for _, m := range mounts {
+		if m.FSType == "autofs" {
+			automounts = append(automounts, m.Target)
+		}
+	}
 	for _, m := range mounts {
 		// A file system with a block device or a remote source. The kernel's
 		// own and memory have neither, and a device number of major 0.
 		real := !strings.HasPrefix(m.Device, "0:") || strings.HasPrefix(m.Source, "/dev/") || isRemote(m.FSType)
-		if !real || m.FSType == "squashfs" || Volatile(m.Target) {
+		if !real || m.FSType == "squashfs" || Volatile(m.Target) || within(m.Target, automounts) {
 			continue
 		}
 		mount := Mount{
@@ -57,10 +64,24 @@ var volatileFolders = []string{
 	"/run", "/var/run", "/snap", "/var/snap", "/proc", "/sys", "/dev",
 }
 
-// Volatile says of a mount point that it comes and goes by itself. A kubelet
-// may keep its pods on another disk, so "kubelet/pods" counts anywhere.
+// Volatile says of a mount point that it comes and goes by itself. Kubelets and
+// container engines may be given another folder, so that some parts of a path
+// count anywhere.
 func Volatile(target string) bool {
-	return strings.Contains(target, "/kubelet/pods/") || slices.ContainsFunc(volatileFolders, func(folder string) bool {
-		return strings.HasPrefix(target, folder+"/")
-	})
+	for _, part := range []string{"/kubelet/pods/", "/containers/storage/overlay", "/docker/overlay2/"} {
+		if strings.Contains(target, part) {
+			return true
+		}
+	}
+	for _, folder := range volatileFolders {
+		if strings.HasPrefix(target, folder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// within says whether the path is one of the folders or lies below one.
+func within(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") })
 }

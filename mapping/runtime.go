@@ -18,6 +18,7 @@ import (
 type Runtime struct {
 	Name         string           `json:"name"` // containerd, cri-o, ...; empty: a socket that nestor does not know
 	Version      Observed[string] `json:"version"`
+	EmbeddedIn   string           `json:"embedded_in,omitempty"` // k3s or rke2, with its version: it brings the runtime
 	Socket       string           `json:"socket"`
 	ChosenBy     string           `json:"chosen_by"`        // what says that it is the one
 	Others       []string         `json:"others,omitempty"` // further sockets on the node
@@ -56,11 +57,17 @@ func findRuntime(out probe.Output, kube kubeletAnswer) Observed[Runtime] {
 	}
 	r.Others = slices.DeleteFunc(sockets, func(s string) bool { return s == r.Socket })
 	slices.Sort(r.Others)
-	version := runtimeVersion(out, r.Socket)
+	if r.Socket == embeddedSocket {
+		r.EmbeddedIn = cmp.Or(kube.distribution, "k3s")
+	}
+	version := runtimeVersion(out, r)
 	r.Name = cmp.Or(version.Value.Name, cri.NameOf(r.Socket))
 	r.Version = fact.Then(version, func(v cri.Version) (string, error) { return v.Raw, nil })
 	r.CgroupDriver = cgroupDriver(out, r)
 	r.Mirrors = mirrors(out, r)
+	if raw := fact.Then(out.Bytes("cri:"+r.EmbeddedIn), cri.ParseVersion); r.EmbeddedIn != "" && raw.State == fact.IsPresent {
+		r.EmbeddedIn += " " + raw.Value
+	}
 	if k, ok := kube.facts.Value.Config.Get(); ok && kube.facts.State == fact.IsPresent && r.CgroupDriver.State == fact.IsPresent && k.CgroupDriver != r.CgroupDriver.Value {
 		r.Disagreement = "the kubelet's cgroup driver is " + k.CgroupDriver + ", the runtime's is " + r.CgroupDriver.Value
 	}
@@ -69,17 +76,12 @@ func findRuntime(out probe.Output, kube kubeletAnswer) Observed[Runtime] {
 
 // runtimeVersion asks the runtime itself, through crictl; else the binary,
 // which may be newer than what runs.
-func runtimeVersion(out probe.Output, socket string) Observed[cri.Version] {
-	if answer := fact.Then(out.Bytes("cri:crictl "+socket), cri.Parse); answer.State == fact.IsPresent {
-		return answer
-	}
-	name := cri.NameOf(socket)
+func runtimeVersion(out probe.Output, r Runtime) Observed[cri.Version] {
+	answer := fact.Then(out.Bytes("cri:crictl "+r.Socket), cri.Parse)
+	name := cri.NameOf(r.Socket)
 	tool := map[string]string{"containerd": "containerd", "cri-o": "crio", "cri-dockerd": "cri-dockerd"}[name]
-	if e := cri.EmbeddedIn(socket); e != "" {
-		tool = e
-	}
-	if tool == "" {
-		return fact.Unknown[cri.Version]("nestor does not know the runtime behind " + socket)
+	if answer.State == fact.IsPresent || r.EmbeddedIn != "" || tool == "" { // the binary of k3s has a version of its own
+		return answer
 	}
 	return fact.Then(out.Bytes("cri:"+tool), func(b []byte) (cri.Version, error) {
 		raw, err := cri.ParseVersion(b)
@@ -112,8 +114,8 @@ func cgroupDriver(out probe.Output, r Runtime) Observed[string] {
 
 func containerdConfig(out probe.Output, r Runtime) Observed[containerd.Config] {
 	frame := "cri:containerd config"
-	if cri.EmbeddedIn(r.Socket) == "k3s" {
-		frame = "cri:/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
+	if distribution, _, _ := strings.Cut(r.EmbeddedIn, " "); distribution != "" {
+		frame = "cri:/var/lib/rancher/" + distribution + "/agent/etc/containerd/config.toml"
 	}
 	return fact.Then(out.Bytes(frame), containerd.Parse)
 }
@@ -167,7 +169,7 @@ func mirrors(out probe.Output, r Runtime) Observed[Mirror] {
 func cniFact(out probe.Output, runtime Observed[Runtime]) Observed[cni.Selection] {
 	r := runtime.Value
 	folder := "/etc/cni/net.d"
-	if cri.EmbeddedIn(r.Socket) == "k3s" {
+	if strings.HasPrefix(r.EmbeddedIn, "k3s") {
 		folder = "/var/lib/rancher/k3s/agent/etc/cni/net.d"
 	}
 	wanted := ""

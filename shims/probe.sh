@@ -93,7 +93,7 @@ read_disks() {
   lsblk -P -b -o "${old%,WWN,*},MODEL"
 }
 
-# sysfs prints what the kernel says of each block device, one a line:
+# What the kernel says of each block device, one a line:
 # NAME<TAB>key=value<TAB>...
 read_sysfs() {
   for device in /sys/class/block/*; do
@@ -119,8 +119,8 @@ read_sysfs() {
 
 read_byid() { ls -l /dev/disk/by-id; }
 
-# signatures reads the devices themselves; lsblk only knows what udev noted.
-# A floppy or an optical drive is left alone: opening it may take seconds.
+# The devices themselves are read; lsblk only knows what udev noted. A floppy
+# or an optical drive is left alone: opening it may take seconds.
 read_signatures() {
   wipefs --version >/dev/null || return
   for device in /sys/class/block/*; do
@@ -140,9 +140,9 @@ wipe_list() {
   wipefs --no-act -J "$1" 2>/dev/null || wipefs --no-act -p "$1"
 }
 
-# labels looks for BlueStore's label at the start of each device and at the
-# places of its copies: wipefs knows the first one only. Beside the uuids the
-# label holds the OSD's key, which stays here.
+# BlueStore keeps a label at the start of a device, which wipefs knows, and
+# copies further in, which it does not. Beside the uuids a label holds the
+# OSD's key, which stays here.
 read_labels() {
   for device in /sys/class/block/*; do
     device=${device##*/}
@@ -204,7 +204,9 @@ read_cri() {
     item "$tool" "$tool" --version
   done
   item 'containerd config' containerd_config
-  file /var/lib/rancher/k3s/agent/etc/containerd/config.toml containerd_settings
+  for path in /var/lib/rancher/k3s /var/lib/rancher/rke2; do
+    file "$path/agent/etc/containerd/config.toml" containerd_settings
+  done
   item 'crio config' crio_config
   for path in /etc/containerd/certs.d/*/hosts.toml; do
     [ ! -e "$path" ] || file "$path" mirror_settings
@@ -232,9 +234,9 @@ mirror_settings() {
   grep -E '^[[:space:]]*(server[[:space:]]*=|\[host\.)' "$1" | grep -v '\.header' | sed 's#//[^/@"]*@#//#g'
 }
 
-# cni lists every entry of each folder that a runtime may read, and gives the
-# content of what a runtime would read as a configuration. Other files there
-# (kubeconfigs) hold credentials.
+# Every entry of each folder that a runtime may read, and the content of what
+# it would read as a configuration. Other files there (kubeconfigs) hold
+# credentials.
 read_cni() {
   for folder in /etc/cni/net.d /var/lib/rancher/k3s/agent/etc/cni/net.d; do
     if [ -d "$folder" ]; then item "$folder" ls -1A "$folder"; else
@@ -261,8 +263,8 @@ redact() {
     -e "s/(\"[^\"]*[Ss][Ee][Cc][Rr][Ee][Tt]$value" "$1"
 }
 
-# kubelet names the processes that make a node a part of a cluster, and gives
-# the running kubelet's command line and the files that it names.
+# The processes that make a node a part of a cluster, the running kubelet's
+# command line, and the files that it names.
 read_kubelet() {
   { read -r value </proc/1/comm; } 2>/dev/null || echo hidden
   config='' dropins=''
@@ -291,7 +293,7 @@ read_kubelet() {
   done
   file /var/lib/kubelet/kubeadm-flags.env
   listing /etc/kubernetes/manifests
-  item version command kubelet --version
+  item version kubelet --version
 }
 
 # The one setting of a kubelet that may hold a credential.
@@ -314,7 +316,7 @@ read_units() {
     k3s.service k3s-agent.service rke2-server.service rke2-agent.service
 }
 
-# sshd says what is effective; -C names the connection that Match blocks are
+# What is effective; -C names the connection that Match blocks are
 # tried on. Without root -T cannot read the host keys; -G (OpenSSH 9.3) needs
 # none.
 read_sshd() {
@@ -346,7 +348,7 @@ read_sysctl() {
   grep -H '' "$@" | tr / . | sed 's/:/ = /'
 }
 
-# accounts gives names only; no password hash leaves the node.
+# Names only; no password hash leaves the node.
 # shellcheck disable=SC2016 # awk's own variables
 read_accounts() {
   file /etc/passwd awk -F: '$3 == 0 { print $1 }'
@@ -362,14 +364,21 @@ read_security() {
   item fail2ban fail2ban-client status
 }
 
-# firewall gives the chains that see what comes in, not the thousands of
-# rules that kube-proxy and the CNI keep elsewhere.
+# The chains that see what comes in, not the thousands of rules that kube-proxy
+# and the CNI keep elsewhere. Asking for tables that are not there would make
+# the kernel load them: nothing is asked then, and nothing is the answer.
 read_firewall() {
   item ufw ufw status verbose
   item firewalld firewall-cmd --state
-  item 'firewalld zone' firewall-cmd --list-all
   file /proc/net/ip_tables_names
-  item 'iptables-legacy' iptables-legacy -S INPUT
+  if grep -qs '^filter$' /proc/net/ip_tables_names; then
+    item iptables-legacy iptables-legacy -S INPUT
+  fi
+  # Without /proc/modules the kernel cannot load any.
+  if [ -e /proc/modules ] && ! grep -qs '^nf_tables ' /proc/modules &&
+    ! grep -qs '/nf_tables\.ko' "/lib/modules/$(uname -r)/modules.builtin"; then
+    return
+  fi
   chains=$(nft list chains) || return
   printf '%s\n' "$chains" | awk '$1 == "table" { table = $2 " " $3 } $1 == "chain" { chain = $2 } / hook input / { print table, chain }' |
     while read -r family table chain; do

@@ -107,6 +107,11 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 		fmt.Fprintf(c.err, "nestor: %v\n", failure)
 	}
 	if f.against != "" {
+		if pattern != "" { // the other nodes were not asked
+			earlier.Nodes = slices.DeleteFunc(earlier.Nodes, func(n mapping.Node) bool {
+				return !slices.ContainsFunc(topology.Nodes, func(m mapping.Node) bool { return m.Name == n.Name })
+			})
+		}
 		return c.compare(earlier, topology, failures, f.out)
 	}
 	if err := c.writeTopology(topology, f.out); err != nil {

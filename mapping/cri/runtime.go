@@ -2,15 +2,6 @@ package cri
 
 import "strings"
 
-// EmbeddedIn names the distribution that brings its own containerd, by the
-// socket; "" for a runtime of its own.
-func EmbeddedIn(socket string) string {
-	if strings.HasPrefix(socket, "/run/k3s/") {
-		return "k3s"
-	}
-	return ""
-}
-
 // NameOf tells the runtime behind a socket by its path.
 func NameOf(socket string) string {
 	switch {

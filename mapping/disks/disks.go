@@ -69,6 +69,8 @@ type Volume struct {
 	Name       string             `json:"name"` // sda1, vg-lv
 	Type       string             `json:"type"`
 	SizeBytes  int64              `json:"size_bytes"`
+	Group      string             `json:"volume_group,omitempty"`   // of LVM: what it is named there
+	LV         string             `json:"logical_volume,omitempty"` //
 	Label      string             `json:"label,omitempty"`
 	FileSystem string             `json:"file_system,omitempty"`
 	Signatures []wipefs.Signature `json:"signatures,omitempty"`

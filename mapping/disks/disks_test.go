@@ -340,3 +340,13 @@ func TestFree_NeedsEverySource(t *testing.T) {
 		}
 	})
 }
+
+func TestLVMNames(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"vg-lv": {"vg", "lv"}, "my--vg-lv----x": {"my-vg", "lv--x"}, "vg--one-lv--data": {"vg-one", "lv-data"}, "vg": {"vg", ""},
+		"ceph--1b2c-osd--block--9f8e": {"ceph-1b2c", "osd-block-9f8e"},
+	} {
+		group, volume := lvmNames(name)
+		require.Equal(t, want, [2]string{group, volume}, name)
+	}
+}

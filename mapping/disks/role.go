@@ -34,12 +34,24 @@ func (g *graph) volumes(n *node, depth int) []Volume {
 	}
 	var volumes []Volume
 	for _, c := range n.children {
-		volumes = append(volumes, Volume{
+		v := Volume{
 			Name: c.Name, Type: c.Type, SizeBytes: c.SizeBytes, Label: c.Label, FileSystem: c.FSType,
 			Signatures: c.signatures.Value, Mounts: g.listed(c.mounts), Volumes: g.volumes(c, depth+1),
-		})
+		}
+		if c.Type == "lvm" {
+			v.Group, v.LV = lvmNames(c.Name)
+		}
+		volumes = append(volumes, v)
 	}
 	return volumes
+}
+
+// lvmNames takes a device-mapper name apart: GROUP-VOLUME, where a dash within
+// a name is written twice.
+func lvmNames(name string) (group, volume string) {
+	const dash = "\x00"
+	group, volume, _ = strings.Cut(strings.ReplaceAll(name, "--", dash), "-")
+	return strings.ReplaceAll(group, dash, "-"), strings.ReplaceAll(volume, dash, "-")
 }
 
 // maxDepth is more than any real stack (partition, RAID, LUKS, LVM, ...); it

@@ -126,7 +126,7 @@ func ask(ctx context.Context, node nodeexec.Runner, o Options) (mapping.Node, er
 	res, err := node.Run(ctx, nodeexec.Command{Argv: argv, Stdout: &out, Sudo: o.Sudo, Timeout: o.Timeout})
 	if o.Raw != nil && out.Len() > 0 {
 		if rawErr := o.Raw(node.Name(), out.Bytes()); rawErr != nil {
-			err = joined(err, rawErr)
+			err = joined(err, fmt.Errorf("%s: keep the raw answer: %w", node.Name(), rawErr))
 		}
 	}
 	if err == nil && res.ExitCode != 0 {

@@ -34,6 +34,16 @@ fake() {
   chmod +x "$FAKES/$1"
 }
 
+# gone PATTERN: no such process is left. One that was just killed may take a
+# moment to die.
+gone() {
+  for _ in $(seq 50); do
+    pgrep -f "$1" >/dev/null || return 0
+    sleep 0.1
+  done
+  return 1
+}
+
 # frame NAME: the frame of that name, out of stdin.
 frame() {
   awk -v begin="N begin $1" '$0 == begin { on = 1 } on { print } on && /^N end / { exit }'
@@ -90,7 +100,7 @@ hang_is_cut() {
   [ "$status" -eq 0 ] || return 1
   [ "$(frame kernel <<<"$output" | sed -n '2p;$p')" = $'before\nN end cut' ] || return 1
   [ "$(frame byid <<<"$output" | tail -n 1)" != 'N end cut' ] || return 1
-  ! pgrep -f "sleep $mark"
+  gone "sleep $mark"
 }
 @test "a section that hangs is cut, with all its children" { each hang_is_cut; }
 
@@ -98,7 +108,7 @@ ends_on_term() {
   mark=6$BASHPID.$RANDOM
   fake lsblk <<<"sleep $mark & sleep $mark"
   # shellcheck disable=SC2086
-  PATH=$FAKES:$PATH $shell "$PROBE" N 60 >"$BATS_TEST_TMPDIR/out" 3>&- &
+  PATH=$FAKES:$PATH $shell "$PROBE" N 61 >"$BATS_TEST_TMPDIR/out" 3>&- &
   for _ in $(seq 100); do
     pgrep -f "sleep $mark" >/dev/null && break
     sleep 0.05
@@ -108,8 +118,7 @@ ends_on_term() {
   code=0
   wait $! || code=$?
   [ "$code" -eq 143 ] || return 1
-  ! pgrep -f "sleep $mark" || return 1
-  ! pgrep -f '^sleep 60$' || return 1
+  gone "sleep $mark" && gone '^sleep 61$' || return 1
   ! compgen -G '/dev/shm/nestor-probe.*'
 }
 @test "TERM ends all that it started" { each ends_on_term; }
