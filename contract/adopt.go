@@ -107,7 +107,8 @@ type Allowed struct {
 }
 
 // Allowlist gives what may be exposed according to the contract: for each
-// Service one entry, for each hostPort one.
+// Service one entry, for each hostPort one. Accept entries count even where
+// the manifests have nothing of the kind: the live cluster may.
 func Allowlist(s *Set, tree *manifest.Tree, o Options) []Allowed {
 	seen := map[Allowed]bool{}
 	for _, j := range Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today).Exposures {
@@ -123,6 +124,22 @@ func Allowlist(s *Set, tree *manifest.Tree, o Options) []Allowed {
 			a.Port, a.Protocol = j.NodePort, j.Protocol
 		}
 		seen[a] = true
+	}
+	for _, accept := range s.Accept {
+		for _, kind := range []kube.ExposureKind{kube.NodePort, kube.LoadBalancerExposure, kube.ExternalIP, kube.HostPort, kube.HostNetwork} {
+			if !strings.EqualFold(accept.Kind, string(kind)) || accept.Expired(o.Today) || (kind == kube.HostPort && accept.Port == 0) {
+				continue
+			}
+			a := Allowed{Kind: kind, Namespace: accept.Namespace, Name: accept.Name, By: "accept"}
+			if kind == kube.HostPort {
+				a.Port, a.Protocol = accept.Port, "TCP"
+			}
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(b Allowed) bool {
+				return b.Kind == a.Kind && b.Namespace == a.Namespace && b.Name == a.Name && b.Port == a.Port
+			}) {
+				seen[a] = true
+			}
+		}
 	}
 	return slices.SortedFunc(maps.Keys(seen), func(a, b Allowed) int {
 		return strings.Compare(fmt.Sprintf("%s %s/%s %05d %s %s", a.Kind, a.Namespace, a.Name, a.Port, a.Protocol, a.By),

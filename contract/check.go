@@ -290,7 +290,8 @@ func (c *checker) patched(e *Endpoint, x manifest.Elsewhere) bool {
 
 func (c *checker) leftovers() {
 	for _, o := range c.tree.Leftovers {
-		if c.accepted(o, o.At) != nil {
+		if a := c.accepted(o, o.At); a != nil {
+			c.report("l7-leftover", pos(o.At), "", fmt.Sprintf("%s %s: cohabitation%s (accepted: %s)", o.Kind, qualified(o.Namespace, o.Name), until(a), a.Reason), "nothing to do before that").Severity = Info
 			continue
 		}
 		c.report("l7-leftover", pos(o.At), "", fmt.Sprintf("%s %s belongs to exposure through a gateway or a load balancer", o.Kind, qualified(o.Namespace, o.Name)),
@@ -349,7 +350,7 @@ func (c *checker) accepts() {
 		case a.Expired(c.Today):
 			c.report("accept-expired", a.At, "", fmt.Sprintf("%s was accepted until %s", what, a.Until.Format(time.DateOnly)), "end the exposure and remove the entry, or give it a new date and say why")
 		case !c.used[a]:
-			c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "remove the entry, or mend its kind, namespace, name or port")
+			c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "mend its kind, namespace, name or port; keep it where the live cluster alone has it, or remove it")
 		}
 	}
 }

@@ -376,8 +376,8 @@ func (c *checker) policies(p Promise, pod map[string]string, protocol string, nu
 			isolating = append(isolating, policy)
 		}
 	}
-	if len(isolating) == 0 {
-		return
+	if len(isolating) == 0 || slices.ContainsFunc(c.tree.OtherPolicies, func(o kube.Object) bool { return kube.SameNamespace(o.Namespace, p.Endpoint.Namespace) }) {
+		return // a plug-in's own policy may open it
 	}
 	port := fmt.Sprint(number)
 	if number == 0 {

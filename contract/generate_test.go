@@ -122,12 +122,13 @@ func TestAdopt(t *testing.T) {
 }
 
 func TestAllowlist(t *testing.T) {
-	set, read, options := load(t, base(t, []edit{{extra, "", service("NodePort", onePort)}}))
+	set, read, options := load(t, base(t, []edit{{extra, "", service("NodePort", onePort)}, accept("{kind: hostport, namespace: mon, name: exporter, port: 9100, reason: its chart is not versioned}"),
+		accept2("{kind: NodePort, namespace: front, name: over, reason: it was, until: 2027-01-01}")}))
 	var got []string
 	for _, a := range contract.Allowlist(set, read, options) {
 		got = append(got, strings.Join([]string{string(a.Kind), a.Namespace, a.Name, a.By}, " "))
 	}
-	assert.Equal(t, []string{"HostPort mail mail accept", "HostPort mail mail mail", "NodePort board board-nodeport board", "NodePort front web-nodeport web", "NodePort portal portal portal"}, got,
+	assert.Equal(t, []string{"HostPort mail mail accept", "HostPort mail mail mail", "HostPort mon exporter accept", "NodePort board board-nodeport board", "NodePort front web-nodeport web", "NodePort portal portal portal"}, got,
 		"what nobody promised is not allowed")
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,7 +188,7 @@ or above --fail-on; 1: findings; 2: a part could not be evaluated.`,
 				return err
 			}
 			findings := l.check()
-			if err := c.write(cmd.Context(), targets, findings, l, contract.Severity(failOn)); err != nil {
+			if err := c.write(targets, findings, l, contract.Severity(failOn)); err != nil {
 				return err
 			}
 			summary := report.Count(findings)
@@ -236,7 +235,7 @@ func parseOutputs(texts []string) ([]output, error) {
 	return all, nil
 }
 
-func (c *cli) write(_ context.Context, targets []output, findings []contract.Finding, l *loaded, failOn contract.Severity) error {
+func (c *cli) write(targets []output, findings []contract.Finding, l *loaded, failOn contract.Severity) error {
 	o := report.Options{Rules: contract.Rules(), FailOn: failOn, Version: version}
 	if l.set.Contract != nil {
 		for _, e := range l.set.Endpoints {
@@ -244,6 +243,9 @@ func (c *cli) write(_ context.Context, targets []output, findings []contract.Fin
 		}
 	}
 	for _, t := range targets {
+		if o.Root = ""; path.IsAbs(l.options.Prefix) && (t.format == report.SARIF || t.format == report.GitHub) {
+			o.Root = l.options.Prefix // they are read on other machines
+		}
 		if t.file == "" {
 			_, noColor := c.env("NO_COLOR")
 			o.Color = !noColor && isTerminal(c.out)

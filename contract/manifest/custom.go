@@ -50,6 +50,9 @@ func (r *reader) custom(o kube.Object, group string, n yamldoc.Node) {
 		}
 	case slices.Contains(charts, kind):
 		r.tree.Charts = append(r.tree.Charts, o)
+		r.inlineValues(o, spec.Get("valuesContent"))
+	case strings.HasSuffix(o.Kind, "NetworkPolicy"):
+		r.tree.OtherPolicies = append(r.tree.OtherPolicies, o)
 	case kind == "argoproj.io/AppProject":
 		p := Project{Object: o}
 		for d := range spec.Get("destinations").Items() {
@@ -57,8 +60,9 @@ func (r *reader) custom(o kube.Object, group string, n yamldoc.Node) {
 		}
 		r.tree.Projects = append(r.tree.Projects, p)
 	case kind == "argoproj.io/Application":
-		if spec.Get("source", "chart").Kind() == yamldoc.Scalar || spec.Get("source", "helm").Kind() == yamldoc.Mapping {
-			r.tree.Charts = append(r.tree.Charts, o)
+		r.applicationSource(o, spec.Get("source"))
+		for source := range spec.Get("sources").Items() {
+			r.applicationSource(o, source)
 		}
 	case strings.HasSuffix(o.Kind, "Cluster") || strings.HasSuffix(o.Kind, "ObjectStore"):
 		r.tree.Generators = append(r.tree.Generators, o)
@@ -66,6 +70,18 @@ func (r *reader) custom(o kube.Object, group string, n yamldoc.Node) {
 	if !slices.Contains(quiet, group) {
 		r.elsewhere(ByOperator, o, n)
 	}
+}
+
+func (r *reader) applicationSource(o kube.Object, source yamldoc.Node) {
+	if source.Get("chart").Kind() == yamldoc.Scalar || source.Get("helm").Kind() == yamldoc.Mapping {
+		r.tree.Charts = append(r.tree.Charts, o)
+		r.inlineValues(o, source.Get("helm", "values"))
+	}
+}
+
+// inlineValues looks into values of a chart that are written as a text.
+func (r *reader) inlineValues(o kube.Object, values yamldoc.Node) {
+	r.inline(values, func(root yamldoc.Node) { r.elsewhere(ByOperator, o, root) })
 }
 
 func derivedPorts(kind string, spec yamldoc.Node) (ports []int) {

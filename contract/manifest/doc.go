@@ -15,5 +15,5 @@
 // template becomes a [Problem] with its place, and the other documents are
 // read all the same. Patches, values of charts and custom resources that
 // expose something become an [Elsewhere]. Dot-folders, node_modules and
-// symbolic links are not entered.
+// symbolic links are not entered; a link that leaves the tree is a Problem.
 package manifest

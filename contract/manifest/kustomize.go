@@ -58,28 +58,38 @@ func (r *reader) kustomization(n yamldoc.Node) {
 	r.tree.kustomizations = append(r.tree.kustomizations, k)
 }
 
-// inlinePatch reads a patch written as a block in its kustomization. One
-// written in another style has no lines of its own: its first one is given.
+// inlinePatch reads a patch that is written in its kustomization.
 func (r *reader) inlinePatch(target kube.Object, patch yamldoc.Node) {
-	start := patch.BlockStart()
-	for _, chunk := range yamldoc.Split([]byte(patch.Text())) {
+	r.inline(patch, func(root yamldoc.Node) {
+		if root.Kind() != yamldoc.Sequence {
+			r.elsewhere(ByPatch, patchTarget(target, root), root)
+			return
+		}
+		for _, change := range r.operations(root) {
+			change.Target = target
+			r.tree.Elsewhere = append(r.tree.Elsewhere, change)
+		}
+	})
+}
+
+// inline reads YAML that is a text of a document, with the lines of the file
+// where the text is a block. One in another style has no lines of its own:
+// its first one is given.
+func (r *reader) inline(text yamldoc.Node, each func(root yamldoc.Node)) {
+	start := text.BlockStart()
+	for _, chunk := range yamldoc.Split([]byte(text.Text())) {
 		if start > 0 {
 			chunk.Line += start - 1
 		} else {
-			chunk.Line = patch.Line()
+			chunk.Line = text.Line()
 		}
 		root, problems := chunk.Parse()
 		for _, p := range problems {
-			r.problem(ProblemKind(p.Kind), kube.Position{File: r.file, Line: p.Line}, "patch: %s", p.Message)
+			r.problem(ProblemKind(p.Kind), kube.Position{File: r.file, Line: p.Line}, "YAML in a text: %s", p.Message)
 		}
-		if root.Kind() == yamldoc.Sequence {
-			for _, change := range r.operations(root) {
-				change.Target = target
-				r.tree.Elsewhere = append(r.tree.Elsewhere, change)
-			}
-			continue
+		if len(problems) == 0 {
+			each(root)
 		}
-		r.elsewhere(ByPatch, patchTarget(target, root), root)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -200,6 +202,24 @@ func TestRead_Fails(t *testing.T) {
 	require.Len(t, tree.Problems, 1, "said, and the other file is read")
 	assert.Equal(t, manifest.Unread, tree.Problems[0].Kind)
 	assert.Len(t, tree.Services, 1)
+}
+
+func TestRead_Links(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(clusterIP), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "b.yaml"), []byte(clusterIP), 0o600))
+	for link, target := range map[string]string{"inside.yaml": "a.yaml", "outside.yaml": filepath.Join(outside, "b.yaml"), "folder": outside, "broken.yaml": "none", "notes.txt": filepath.Join(outside, "b.yaml")} {
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
+	}
+	tree, err := manifest.Read(context.Background(), os.DirFS(dir), manifest.Options{})
+	require.NoError(t, err)
+	assert.Len(t, tree.Services, 1, "once")
+	var files []string
+	for _, p := range tree.Problems {
+		assert.Equal(t, manifest.Unread, p.Kind)
+		files = append(files, p.At.File)
+	}
+	assert.Equal(t, []string{"folder", "outside.yaml"}, files)
 }
 
 // unreadable refuses to open a.yaml.

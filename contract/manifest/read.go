@@ -31,10 +31,11 @@ type Options struct {
 // Tree.Problems; the error is for a tree that cannot be walked at all, and
 // for a cancelled context.
 func Read(ctx context.Context, tree fs.FS, o Options) (*Tree, error) {
-	names, charts, err := list(tree, o)
+	names, found, err := list(tree, o)
 	if err != nil {
 		return nil, err
 	}
+	charts := found.Charts
 	jobs := o.Jobs
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
@@ -59,11 +60,10 @@ func Read(ctx context.Context, tree fs.FS, o Options) (*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all := &Tree{}
+	all := found
 	for _, part := range parts {
 		all.merge(part)
 	}
-	all.Charts = append(all.Charts, charts...)
 	all.Elsewhere = slices.DeleteFunc(all.Elsewhere, func(e Elsewhere) bool {
 		// the chart is reported as a whole
 		return e.By == ByValues && slices.ContainsFunc(charts, func(c kube.Object) bool { return strings.HasPrefix(e.At.File, path.Dir(c.At.File)+"/") })
@@ -80,41 +80,59 @@ func ReadBytes(name string, b []byte) *Tree {
 	return r.tree
 }
 
-// list gives the files to read and the charts that are rendered elsewhere,
-// whose templates are not manifests.
-func list(tree fs.FS, o Options) (names []string, charts []kube.Object, err error) {
+// list gives the files to read, and a tree that holds what the names alone
+// tell: charts, of which the templates are not manifests, and links that lead
+// out of the tree.
+func list(tree fs.FS, o Options) (names []string, found *Tree, err error) {
+	found = &Tree{}
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if name != "." && slices.Contains(o.Skip, name) {
-			if d.IsDir() {
-				return fs.SkipDir
+		skip := name != "." && slices.Contains(o.Skip, name)
+		base := path.Base(name)
+		switch {
+		case d.IsDir() && (skip || (name != "." && isOutOfScope(tree, name, base))):
+			return fs.SkipDir
+		case d.IsDir() || skip:
+		case base == "Chart.yaml":
+			found.Charts = append(found.Charts, kube.Object{Kind: "Chart", Name: path.Base(path.Dir(name)), At: kube.Position{File: path.Join(o.Prefix, name), Line: 1, Column: 1}})
+		case d.Type()&fs.ModeSymlink != 0:
+			if target, leaves := leavesTree(tree, name); leaves {
+				found.Problems = append(found.Problems, Problem{Kind: Unread, At: kube.Position{File: path.Join(o.Prefix, name)}, Message: "a link to " + target + ", out of the tree, is not followed"})
 			}
-			return nil
-		}
-		if d.IsDir() {
-			base := path.Base(name)
-			if name != "." && (strings.HasPrefix(base, ".") || base == "node_modules") {
-				return fs.SkipDir
-			}
-			if base == "templates" {
-				if _, err := fs.Stat(tree, path.Join(path.Dir(name), "Chart.yaml")); err == nil {
-					return fs.SkipDir
-				}
-			}
-			return nil
-		}
-		if path.Base(name) == "Chart.yaml" {
-			charts = append(charts, kube.Object{Kind: "Chart", Name: path.Base(path.Dir(name)), At: kube.Position{File: path.Join(o.Prefix, name), Line: 1, Column: 1}})
-			return nil
-		}
-		if d.Type().IsRegular() && isManifestName(name) {
+		case d.Type().IsRegular() && isManifestName(name):
 			names = append(names, name)
 		}
 		return nil
 	})
-	return names, charts, err
+	return names, found, err
+}
+
+// isOutOfScope tells the folders that are not entered.
+func isOutOfScope(tree fs.FS, name, base string) bool {
+	if strings.HasPrefix(base, ".") || base == "node_modules" {
+		return true
+	}
+	if base != "templates" {
+		return false
+	}
+	_, err := fs.Stat(tree, path.Join(path.Dir(name), "Chart.yaml"))
+	return err == nil
+}
+
+// leavesTree tells whether a link to a folder or a manifest leads out of the
+// tree. One that stays in it is read where it leads.
+func leavesTree(tree fs.FS, name string) (target string, leaves bool) {
+	info, err := fs.Stat(tree, name)
+	if err != nil || !(info.IsDir() || isManifestName(name)) {
+		return "", false // broken, or of no interest
+	}
+	target, err = fs.ReadLink(tree, name)
+	if err != nil {
+		return "", false
+	}
+	return target, path.IsAbs(target) || !fs.ValidPath(path.Join(path.Dir(name), target))
 }
 
 // templateSuffix is the extension that names a file as a template, or "".

@@ -11,9 +11,12 @@ type Tree struct {
 	Services  []kube.Service
 	Workloads []kube.Workload
 	Policies  []Policy
-	Routes    []Route
-	Roles     []Role
-	Bindings  []Binding
+	// OtherPolicies are those of network plug-ins, which may open what a
+	// NetworkPolicy does not; they are not read.
+	OtherPolicies []kube.Object
+	Routes        []Route
+	Roles         []Role
+	Bindings      []Binding
 
 	Derived    []Derived     // what known operators will create
 	Generators []kube.Object // custom resources that may create Services, unknown to the table
@@ -134,6 +137,7 @@ func (t *Tree) merge(o *Tree) {
 	t.Services = append(t.Services, o.Services...)
 	t.Workloads = append(t.Workloads, o.Workloads...)
 	t.Policies = append(t.Policies, o.Policies...)
+	t.OtherPolicies = append(t.OtherPolicies, o.OtherPolicies...)
 	t.Routes = append(t.Routes, o.Routes...)
 	t.Roles = append(t.Roles, o.Roles...)
 	t.Bindings = append(t.Bindings, o.Bindings...)

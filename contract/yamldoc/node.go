@@ -16,7 +16,7 @@ import (
 // Bounds of one document; what goes beyond is refused.
 const (
 	MaxDepth         = 200
-	MaxDocumentBytes = 16 << 20
+	MaxDocumentBytes = 8 << 20
 	MaxExpandedNodes = 1 << 20 // counted only where aliases are used
 )
 
