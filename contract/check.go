@@ -118,7 +118,7 @@ func (c *checker) exposures() {
 	onHost := map[[2]string]bool{} // pods of which the host network is reported: implied ports say no more
 	for _, j := range c.matching.Exposures {
 		for i := range c.Accept {
-			if a := &c.Accept[i]; j.Endpoint == "" && a.Covers(j.Exposure, c.Today) {
+			if a := &c.Accept[i]; a.Covers(j.Exposure, c.Today) {
 				c.used[a] = true
 			}
 		}
@@ -350,7 +350,16 @@ func (c *checker) accepts() {
 		case a.Expired(c.Today):
 			c.report("accept-expired", a.At, "", fmt.Sprintf("%s was accepted until %s", what, a.Until.Format(time.DateOnly)), "end the exposure and remove the entry, or give it a new date and say why")
 		case !c.used[a]:
-			c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "mend its kind, namespace, name or port; keep it where the live cluster alone has it, or remove it")
+			f := c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "remove the entry, or mend its kind, namespace, name or port")
+			if a.Namespace != "" && !c.runs(a.Namespace) {
+				f.Severity = Info
+				f.Remedy = "nothing to do where the live cluster has it: what runs in that namespace is not versioned here"
+			}
 		}
 	}
+}
+
+// runs tells whether the manifests hold what runs in a namespace.
+func (c *checker) runs(namespace string) bool {
+	return slices.ContainsFunc(c.tree.Workloads, func(w kube.Workload) bool { return w.Namespace == namespace })
 }
