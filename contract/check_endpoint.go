@@ -25,7 +25,9 @@ func (c *checker) endpoint(p Promise) {
 	if !c.anchored(p) {
 		return
 	}
-	c.ports(p)
+	if !c.ports(p) {
+		return
+	}
 	c.credential(e)
 	if e.Service == "portal" || e.ID == "portal" || e.ID == "portal-ui" {
 		c.portalAccess(p)
@@ -153,28 +155,40 @@ func (c *checker) chartIn(e *Endpoint) bool {
 		!slices.ContainsFunc(c.tree.Derived, func(d manifest.Derived) bool { return here(d.At) })
 }
 
-// ports compares the endpoint's port and scheme with its Service's.
-func (c *checker) ports(p Promise) {
+// ports compares the endpoint's port and scheme with its Service's. It is
+// false where the Service has no such port.
+func (c *checker) ports(p Promise) bool {
 	e, s := p.Endpoint, p.Backend
-	if s == nil || e.Port == 0 {
-		return
+	if e.Port == 0 {
+		return true
 	}
-	port := portOf(s, e.Port)
-	if port == nil {
-		if len(s.Ports) == 0 {
-			return // an ExternalName has none
+	if s == nil {
+		if p.Port != nil { // of what exposes a chart's Service
+			c.scheme(e, p.Exposing, p.Port)
 		}
-		var numbers []string
-		hint, at := "", pos(s.Ports[0].At)
-		for _, sp := range s.Ports {
-			numbers = append(numbers, fmt.Sprint(sp.Port))
-			if sp.Target.Number == e.Port {
-				hint, at = fmt.Sprintf("; %d is the targetPort of port %d", e.Port, sp.Port), pos(sp.At)
-			}
-		}
-		c.report("port-mismatch", e.At("port"), e.ID, fmt.Sprintf("Service %s has no port %d: it has %s%s", s.Name, e.Port, strings.Join(numbers, ", "), hint), "write one of the Service's own ports", at)
-		return
+		return true
 	}
+	if port := portOf(s, e.Port); port != nil {
+		c.scheme(e, s, port)
+		return true
+	}
+	if len(s.Ports) == 0 {
+		return true // an ExternalName has none
+	}
+	var numbers []string
+	hint, at := "", pos(s.Ports[0].At)
+	for _, sp := range s.Ports {
+		numbers = append(numbers, fmt.Sprint(sp.Port))
+		if sp.Target.Number == e.Port {
+			hint, at = fmt.Sprintf("; %d is the targetPort of port %d", e.Port, sp.Port), pos(sp.At)
+		}
+	}
+	c.report("port-mismatch", e.At("port"), e.ID, fmt.Sprintf("Service %s has no port %d: it has %s%s", s.Name, e.Port, strings.Join(numbers, ", "), hint), "write one of the Service's own ports", at)
+	return false
+}
+
+// scheme compares what the contract states with what the port says of itself.
+func (c *checker) scheme(e *Endpoint, s *kube.Service, port *kube.ServicePort) {
 	want, from := e.Scheme, "scheme"
 	if want == "" && (e.Protocol == "http" || e.Protocol == "https") {
 		want, from = e.Protocol, "protocol"

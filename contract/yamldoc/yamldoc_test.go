@@ -85,6 +85,8 @@ func TestParse_Problems(t *testing.T) {
 		{"bad UTF-8", "a: \xff\n", yamldoc.Syntax, 1},
 		{"template line", "a: 1\n{{- if x }}\nb: 2\n", yamldoc.Template, 2},
 		{"template that parses", "a: 1\nb: {{ x }}\n", yamldoc.Template, 2},
+		{"template value in an item", "- a: {{ x }}{{ y }}\n", yamldoc.Template, 1},
+		{"braces in a comment and in quotes", "# {{ x }}\na: \"{{ y }}\"\n b: 1\n", yamldoc.Syntax, 2}, // the mapping that is broken
 		{"duplicate", "a: 1\nb: 2\na: 3\n", yamldoc.Duplicate, 3},
 		{"duplicate in a large mapping", "a: 1\nb: 2\nc: 2\nd: 2\ne: 2\nf: 2\ng: 2\nh: 2\ni: 2\na: 3\n", yamldoc.Duplicate, 10},
 		{"duplicate that is quoted", "a: 1\n\"a\": 2\n", yamldoc.Duplicate, 2},
