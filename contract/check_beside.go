@@ -138,8 +138,8 @@ func (c *checker) example(s SecretPromise) {
 			continue
 		}
 		for _, key := range s.Keys {
-			if !slices.Contains(found.Keys, key) {
-				c.report("secret-key", s.At, "", fmt.Sprintf("the example of Secret %s has no key %s", s.Name, key), "write the key as the program reads it, in both files", pos(found.At))
+			if !slices.Contains(found.Keys, key.Name) {
+				c.report("secret-key", key.At, "", fmt.Sprintf("the example of Secret %s has no key %s", s.Name, key.Name), "write the key as the program reads it, in both files", pos(found.At))
 			}
 		}
 		return

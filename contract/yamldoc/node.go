@@ -71,7 +71,12 @@ func (c Chunk) Parse() (root Node, problems []Problem) {
 	if len(c.Text) > MaxDocumentBytes {
 		return Node{}, []Problem{{Kind: Limit, Line: c.Line, Message: fmt.Sprintf("document of %d bytes, more than %d", len(c.Text), MaxDocumentBytes)}}
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(c.Text))
+	text := c.Text
+	if bytes.HasPrefix(text, []byte("%YAML 1.2")) {
+		// the parser knows 1.1 alone, and manifests mean the same in both
+		text = append([]byte("#"), text[1:]...)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, rest yaml.Node
 	err := dec.Decode(&doc)
 	if err == nil {

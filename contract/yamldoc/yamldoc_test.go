@@ -35,6 +35,8 @@ func TestSplit(t *testing.T) {
 		{"end markers", "kind: a\n...\n# x\n---\nkind: b\n...\n", []doc{{1, "a"}, {5, "b"}}},
 		{"end without another start", "kind: a\n...\nkind: b\n", []doc{{1, "a"}, {3, "b"}}},
 		{"directives", "%YAML 1.1\n%TAG !e! tag:example.org,2000:\n---\nkind: !e!x a\n", []doc{{4, "a"}}},
+		{"a directive after an empty document", "# x\n---\n%YAML 1.2\n---\nkind: a\n", []doc{{5, "a"}}},
+		{"the version of today", "%YAML 1.2\n--- # first\nkind: a\n...\n# end\n", []doc{{3, "a"}}},
 		{"four dashes are no marker", "text: |\n  ----\nkind: a\n", []doc{{3, "a"}}},
 		{"dashes inside a block", "text: |\n  x\n  --- y\nkind: a\n", []doc{{4, "a"}}},
 		{"no line end at the end", "kind: a\n---\nkind: b", []doc{{1, "a"}, {3, "b"}}},
