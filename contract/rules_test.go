@@ -147,7 +147,7 @@ func TestRules(t *testing.T) {
 		{rule: "appproject-destination",
 			fires: []edit{{platform, "        usage: what people see", "      - name: back"}},
 			at:    place{platform, "name: back"},
-			quiet: []edit{{platform, "        usage: what people see", "      - name: back"}, {"apps/project.yaml", "namespace: front", `namespace: "*"`}}},
+			quiet: []edit{{platform, "        usage: what people see", "      - name: back"}, {"apps/project.yaml", "", "    - namespace: b*k\n"}}},
 		{rule: "appproject-undeclared",
 			fires: []edit{{"apps/project.yaml", "", "    - namespace: scratch\n"}},
 			at:    place{"apps/project.yaml", "namespace: scratch"},
