@@ -18,7 +18,7 @@ import (
 // a baseline, each entry with the reason TODO. The machinery of the cluster
 // needs none.
 func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
-	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}}
+	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}, over: map[*Accept][]Position{}}
 	c.matching = Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today)
 	seen := map[Accept]bool{}
 	var all []Accept
@@ -32,13 +32,13 @@ func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
 	}
 	whole := map[[2]string]bool{}
 	for _, j := range c.matching.Exposures {
-		if j.Kind == kube.HostNetwork && !j.Wanted() {
+		if j.Kind == kube.HostNetwork && !j.Wanted() && !c.spokenOf(j.Exposure) {
 			whole[[2]string{j.Namespace, j.Name}] = true
 			add(Accept{Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name}, j.Source)
 		}
 	}
 	for _, j := range c.matching.Exposures {
-		if j.Wanted() || j.Kind == kube.HostNetwork || (j.Kind == kube.HostPort && whole[[2]string{j.Namespace, j.Name}]) {
+		if j.Wanted() || c.spokenOf(j.Exposure) || j.Kind == kube.HostNetwork || (j.Kind == kube.HostPort && whole[[2]string{j.Namespace, j.Name}]) {
 			continue
 		}
 		port := j.Port

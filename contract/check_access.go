@@ -71,9 +71,7 @@ func (c *checker) portalAccess(p Promise) {
 			continue
 		}
 		for _, b := range c.tree.Bindings {
-			if !slices.ContainsFunc(b.Accounts, func(a kube.Object) bool {
-				return a.Name == w.ServiceAccount && kube.SameNamespace(a.Namespace, w.Namespace)
-			}) {
+			if !binds(b, w) {
 				continue
 			}
 			if at, reads := c.readsSecrets(b); reads {
@@ -81,6 +79,16 @@ func (c *checker) portalAccess(p Promise) {
 			}
 		}
 	}
+}
+
+// binds tells whether the binding is for the workload's account, by its name
+// or by a group that holds it.
+func binds(b manifest.Binding, w kube.Workload) bool {
+	return slices.ContainsFunc(b.Accounts, func(a kube.Object) bool {
+		return a.Name == w.ServiceAccount && kube.SameNamespace(a.Namespace, w.Namespace)
+	}) || slices.ContainsFunc(b.Groups, func(group string) bool {
+		return group == "system:serviceaccounts" || group == "system:authenticated" || group == "system:serviceaccounts:"+w.Namespace
+	})
 }
 
 func (c *checker) readsSecrets(b manifest.Binding) (kube.Position, bool) {

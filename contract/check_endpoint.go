@@ -15,6 +15,9 @@ import (
 // next ones follow from it: one defect, one finding.
 func (c *checker) endpoint(p Promise) {
 	e := p.Endpoint
+	if e.Service == "" || e.Namespace == "" || e.Port == 0 {
+		return // reported by the reader, and nothing can be compared
+	}
 	if want := e.Service + "." + e.Namespace + ".svc.cluster.local"; e.FQDN != "" && e.FQDN != want {
 		c.report("fqdn-mismatch", e.At("fqdn"), e.ID, fmt.Sprintf("fqdn is %s, and %s in namespace %s is %s", e.FQDN, e.Service, e.Namespace, want), "write fqdn: "+want)
 	}
@@ -25,7 +28,9 @@ func (c *checker) endpoint(p Promise) {
 	if !c.anchored(p) {
 		return
 	}
-	c.ports(p)
+	if !c.ports(p) {
+		return
+	}
 	c.credential(e)
 	if e.Service == "portal" || e.ID == "portal" || e.ID == "portal-ui" {
 		c.portalAccess(p)
@@ -74,7 +79,14 @@ func (c *checker) anchored(p Promise) bool {
 			return true
 		}
 	}
+	if slices.ContainsFunc(c.tree.Problems, func(p manifest.Problem) bool { return inSource(p.At) && p.Kind != manifest.Field }) {
+		return false // the Service may be in what could not be read, which is reported
+	}
 	if p.Exposing != nil || p.Rivals != nil {
+		if w := c.podsOf(p); w != nil {
+			c.report("service-missing", e.At("service"), e.ID, fmt.Sprintf("no manifest has Service %s in namespace %s, although its pods are there", e.Service, e.Namespace), "mend service:, or restore its manifest", pos(w.At), pos(p.Exposing.At))
+			return false
+		}
 		return true // it exposes what a chart that is not versioned creates
 	}
 	for _, r := range c.tree.Routes {
@@ -85,6 +97,20 @@ func (c *checker) anchored(p Promise) bool {
 	c.unanchored(e, inSource)
 	// a UI of a chart may still lack the Service that exposes it
 	return c.chartIn(e) && e.Exposed
+}
+
+// podsOf finds a workload that the exposing Service selects: then the chart,
+// if there is one, is versioned.
+func (c *checker) podsOf(p Promise) *kube.Workload {
+	if p.Exposing == nil {
+		return nil
+	}
+	for i := range c.tree.Workloads {
+		if w := &c.tree.Workloads[i]; kube.SameNamespace(w.Namespace, p.Endpoint.Namespace) && p.Exposing.Selects(w.Labels) {
+			return w
+		}
+	}
+	return nil
 }
 
 // unanchored says why no Service was found.
@@ -131,8 +157,7 @@ func (c *checker) unanchored(e *Endpoint, inSource func(kube.Position) bool) {
 // is rendered elsewhere: then a Service that is not found proves nothing.
 func (c *checker) chartIn(e *Endpoint) bool {
 	here := func(at kube.Position) bool { return e.Source == "" || c.in(e.Source, at) }
-	if slices.ContainsFunc(c.tree.Charts, func(o kube.Object) bool { return here(o.At) }) ||
-		slices.ContainsFunc(c.tree.Problems, func(p manifest.Problem) bool { return here(p.At) }) {
+	if slices.ContainsFunc(c.tree.Charts, func(o kube.Object) bool { return here(o.At) }) {
 		return true
 	}
 	if e.Source == "" {
@@ -153,28 +178,37 @@ func (c *checker) chartIn(e *Endpoint) bool {
 		!slices.ContainsFunc(c.tree.Derived, func(d manifest.Derived) bool { return here(d.At) })
 }
 
-// ports compares the endpoint's port and scheme with its Service's.
-func (c *checker) ports(p Promise) {
+// ports compares the endpoint's port and scheme with its Service's. It is
+// false where the Service has no such port.
+func (c *checker) ports(p Promise) bool {
 	e, s := p.Endpoint, p.Backend
-	if s == nil || e.Port == 0 {
-		return
-	}
-	port := portOf(s, e.Port)
-	if port == nil {
-		if len(s.Ports) == 0 {
-			return // an ExternalName has none
+	if s == nil {
+		if p.Port != nil { // of what exposes a chart's Service
+			c.scheme(e, p.Exposing, p.Port)
 		}
-		var numbers []string
-		hint, at := "", pos(s.Ports[0].At)
-		for _, sp := range s.Ports {
-			numbers = append(numbers, fmt.Sprint(sp.Port))
-			if sp.Target.Number == e.Port {
-				hint, at = fmt.Sprintf("; %d is the targetPort of port %d", e.Port, sp.Port), pos(sp.At)
-			}
-		}
-		c.report("port-mismatch", e.At("port"), e.ID, fmt.Sprintf("Service %s has no port %d: it has %s%s", s.Name, e.Port, strings.Join(numbers, ", "), hint), "write one of the Service's own ports", at)
-		return
+		return true
 	}
+	if port := portOf(s, e.Port); port != nil {
+		c.scheme(e, s, port)
+		return true
+	}
+	if len(s.Ports) == 0 {
+		return true // an ExternalName has none
+	}
+	var numbers []string
+	hint, at := "", pos(s.Ports[0].At)
+	for _, sp := range s.Ports {
+		numbers = append(numbers, fmt.Sprint(sp.Port))
+		if sp.Target.Number == e.Port {
+			hint, at = fmt.Sprintf("; %d is the targetPort of port %d", e.Port, sp.Port), pos(sp.At)
+		}
+	}
+	c.report("port-mismatch", e.At("port"), e.ID, fmt.Sprintf("Service %s has no port %d: it has %s%s", s.Name, e.Port, strings.Join(numbers, ", "), hint), "write one of the Service's own ports", at)
+	return false
+}
+
+// scheme compares what the contract states with what the port says of itself.
+func (c *checker) scheme(e *Endpoint, s *kube.Service, port *kube.ServicePort) {
 	want, from := e.Scheme, "scheme"
 	if want == "" && (e.Protocol == "http" || e.Protocol == "https") {
 		want, from = e.Protocol, "protocol"

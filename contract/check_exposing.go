@@ -34,6 +34,9 @@ func (c *checker) exposed(p Promise) bool {
 		c.report("exposure-ambiguous", at, e.ID, fmt.Sprintf("Services %s all expose it", strings.Join(names, ", ")), "name one under exposure:, and remove or accept the others", related...)
 		return false
 	}
+	if p.Exposing == nil && e.Source != "" && slices.ContainsFunc(c.tree.Problems, func(p manifest.Problem) bool { return c.in(e.Source, p.At) && p.Kind != manifest.Field }) {
+		return false // it may be in what could not be read, which is reported
+	}
 	if p.Exposing == nil {
 		for _, x := range c.tree.Elsewhere {
 			if c.patched(e, x) || (x.By == manifest.ByValues && x.What == "type NodePort" && e.Source != "" && c.in(e.Source, x.At)) {
@@ -178,7 +181,10 @@ func (c *checker) podsFromElsewhere(e *Endpoint, s *kube.Service) bool {
 	near := func(o kube.Object) bool {
 		return o.At.File == s.At.File || (e.Source != "" && c.in(e.Source, o.At)) || (o.Namespace != "" && o.Namespace == e.Namespace)
 	}
-	return c.chartIn(e) || slices.ContainsFunc(c.tree.Charts, near) || slices.ContainsFunc(c.tree.Generators, near) ||
+	unread := func(p manifest.Problem) bool {
+		return p.Kind != manifest.Field && near(kube.Object{At: p.At})
+	}
+	return c.chartIn(e) || slices.ContainsFunc(c.tree.Problems, unread) || slices.ContainsFunc(c.tree.Charts, near) || slices.ContainsFunc(c.tree.Generators, near) ||
 		slices.ContainsFunc(c.tree.Derived, func(d manifest.Derived) bool { return near(d.Object) })
 }
 

@@ -11,7 +11,7 @@ var pages embed.FS
 
 // rules is every rule; its page is rules/<id>.md.
 var rules = []Rule{
-	{ID: "accept-expired", Severity: Warning, Summary: "an accept entry is past its last day"},
+	{ID: "accept-expired", Severity: Error, Summary: "an accept entry is past its last day"},
 	{ID: "accept-reason", Severity: Warning, Summary: "an accept entry still waits for its reason"},
 	{ID: "accept-unused", Severity: Warning, Summary: "an accept entry accepts nothing in the manifests"},
 	{ID: "appproject-destination", Severity: Error, Summary: "a namespace of the contract is not a destination of its AppProject"},
