@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 GO      ?= go
-SHELLS  := $(wildcard shims/*.sh bench/*/*.sh) shims/test/helper.bash .ci/run bench/install.sh
+SHELLS  := $(wildcard shims/*.sh bench/*.sh bench/*/*.sh bench/perf/*/*.sh) shims/test/helper.bash .ci/run
 BATS    := $(wildcard shims/test/*.bats)
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # stage NAME COMMAND: runs the command and prints what it took.
@@ -32,6 +32,10 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 	@$(call stage,bats,bats $(BATS))
 	@$(call stage,go test,$(GO) test -race -shuffle=on -timeout 20m ./...)
 
+.PHONY: integration
+integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
+	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
+
 .PHONY: check
 check: ## Format and lint everything
 	@$(call stage,gofmt,test -z "$$(gofmt -l . | tee /dev/stderr)")
@@ -46,6 +50,12 @@ comma := ,
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	@for pkg in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	  printf '== %s %s\n' "$$pkg" "$$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-10s} $$pkg; done; done
+
+.PHONY: perf
+perf: ## Measure what nestor adds to a bare ssh (as root)
+	@$(GO) run ./bench/perf/brick
+
+include bench/controlplane/controlplane.mk
 
 .PHONY: clean
 clean: ## Remove what was built

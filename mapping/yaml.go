@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -31,6 +32,34 @@ func (t Topology) YAML() ([]byte, error) {
 		return nil, fmt.Errorf("write topology: %w", err)
 	}
 	return out.Bytes(), writer.Close()
+}
+
+// ParseTopology reads a topology, in YAML or JSON. Fields that this version
+// does not know are ignored; another schema is refused.
+func ParseTopology(b []byte) (Topology, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(b, &document); err != nil {
+		return Topology{}, fmt.Errorf("read topology: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	var tree struct {
+		Schema string
+		Rest   map[string]any `yaml:",inline"`
+	}
+	if err := document.Decode(&tree); err != nil {
+		return Topology{}, fmt.Errorf("read topology: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	if tree.Schema != Schema {
+		return Topology{}, fmt.Errorf("read topology: schema %q is not %s", tree.Schema, Schema)
+	}
+	text, err := json.Marshal(tree.Rest)
+	if err != nil {
+		return Topology{}, fmt.Errorf("read topology: %w", err)
+	}
+	t := Topology{Schema: tree.Schema}
+	if err := json.Unmarshal(text, &t); err != nil {
+		return Topology{}, fmt.Errorf("read topology: %w", err)
+	}
+	return t, nil
 }
 
 // toYAML reads one JSON value as a YAML node. Going through JSON keeps one

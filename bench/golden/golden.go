@@ -101,3 +101,11 @@ func File(t testing.TB, name string, got []byte) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
 }
+
+// Read gives a file's content.
+func Read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return b
+}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +25,8 @@ import (
 type discoverFlags struct {
 	out     string
 	raw     string
+	from    string
+	against string
 	sudo    bool
 	loops   bool
 	forks   int
@@ -37,17 +39,27 @@ func newDiscoverCmd(c *cli) *cobra.Command {
 		Use:   "discover [PATTERN]",
 		Short: "Read what the nodes really are and print it as topology.yaml",
 		Long: `Read what the nodes really are: system, disks and what they are used for,
-mounts, container runtime, CNI. Nothing is changed on a node.
+mounts, Ceph, container runtime, CNI, kubelet, hardening. Nothing is changed on
+a node.
 
 The topology goes to stdout as YAML (or JSON with --output json); --output
 table prints a summary for people instead. With --out FILE the topology goes
 there, and the table to stdout. Without an inventory this machine is read.
 
+With --against FILE the differences to an earlier topology go to stdout
+instead. The exit code is then 1 for drift, and 2 where a fact could be read
+only then or only now, so that nobody can tell.
+
+--raw keeps what the nodes printed; --from maps such a folder again, without
+a node. It holds no secret that nestor knows of, but much else about a node.
+
 Without --sudo, what only root may read is reported as denied, and no disk is
 known to be free.`,
 		Example: `  nestor discover --sudo --out topology.yaml
   nestor discover 'cloud:!node3' --output table
-  nestor discover node1 --raw bug/`,
+  nestor discover --against topology.yaml
+  nestor discover node1 --raw bug/
+  nestor discover --from bug/`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: c.completeNodes(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +73,8 @@ known to be free.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", "", "write the topology to this file, as a whole or not at all")
 	fl.StringVar(&f.raw, "raw", "", "keep each node's raw answer in this folder (for bug reports)")
+	fl.StringVar(&f.from, "from", "", "map the raw answers of this folder, and ask no node")
+	fl.StringVar(&f.against, "against", "", "print what differs from this earlier topology")
 	fl.BoolVar(&f.sudo, "sudo", false, `read as root, through "sudo -n"`)
 	fl.BoolVar(&f.loops, "loops", false, "take loop devices for disks, as on a bench whose disks are files")
 	fl.IntVar(&f.forks, "forks", 32, "how many nodes are asked at once")
@@ -72,9 +86,51 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 	if err := c.format("text", "yaml", "json", "table"); err != nil {
 		return err
 	}
-	nodes, err := c.nodesToDiscover(pattern)
+	var earlier mapping.Topology
+	if f.against != "" {
+		if c.output == "table" {
+			return errors.New("--against has no table; it prints text, yaml or json")
+		}
+		text, err := os.ReadFile(f.against)
+		if err != nil {
+			return err
+		}
+		if earlier, err = mapping.ParseTopology(text); err != nil {
+			return fmt.Errorf("%s: %w", f.against, err)
+		}
+	}
+	topology, failures, err := c.askOrReplay(ctx, pattern, f)
 	if err != nil {
 		return err
+	}
+	for _, failure := range failures {
+		fmt.Fprintf(c.err, "nestor: %v\n", failure)
+	}
+	if f.against != "" {
+		return c.compare(earlier, topology, failures, f.out)
+	}
+	if err := c.writeTopology(topology, f.out); err != nil {
+		return err
+	}
+	return discoverExit(failures)
+}
+
+// askOrReplay gets the topology from the nodes, or from a folder of their raw
+// answers.
+func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) (mapping.Topology, []discover.Failure, error) {
+	if f.from != "" {
+		if pattern != "" || f.raw != "" {
+			return mapping.Topology{}, nil, errors.New("--from asks no node: it goes with neither a pattern nor --raw")
+		}
+		topology, failures, err := discover.Replay(os.DirFS(f.from))
+		if err != nil {
+			err = fmt.Errorf("%s: %w", f.from, err)
+		}
+		return topology, failures, err
+	}
+	nodes, err := c.nodesToDiscover(pattern)
+	if err != nil {
+		return mapping.Topology{}, nil, err
 	}
 	progress := newProgress(c.err, len(nodes))
 	o := discover.Options{
@@ -83,31 +139,51 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 	}
 	if f.raw != "" {
 		if err := os.MkdirAll(f.raw, 0o700); err != nil {
-			return err
+			return mapping.Topology{}, nil, err
 		}
 		o.Raw = func(node string, b []byte) error {
-			return renameio.WriteFile(filepath.Join(f.raw, rawName(node)), b, 0o600)
+			return renameio.WriteFile(filepath.Join(f.raw, discover.RawName(node)), b, 0o600)
 		}
 	}
 	topology, failures := discover.Run(ctx, nodes, o)
 	progress.end()
-	for _, failure := range failures {
-		fmt.Fprintf(c.err, "nestor: %v\n", failure)
+	if f.raw != "" {
+		err = renameio.WriteFile(filepath.Join(f.raw, discover.IndexName), discover.Index(topology, f.loops), 0o600)
 	}
-	if err := c.writeTopology(topology, f.out); err != nil {
-		return err
-	}
-	return discoverExit(failures)
+	return topology, failures, err
 }
 
-// rawName is the file of a node's raw answer. A name that would leave the
-// folder loses what leads out of it.
-func rawName(node string) string {
-	base := path.Base(path.Clean("/" + node))
-	if base == "/" {
-		base = "_"
+// drift is nestor.drift/v1.
+type drift struct {
+	Schema  string           `json:"schema"`
+	Changes []mapping.Change `json:"changes"`
+}
+
+// compare prints what differs, and writes the topology where a file is named.
+func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure, file string) error {
+	changes := mapping.Diff(earlier, now)
+	if c.output == "text" {
+		for _, change := range changes {
+			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, change.Node, change.Field, change.Before, change.After)
+		}
+	} else if err := json.NewEncoder(c.out).Encode(drift{"nestor.drift/v1", changes}); err != nil { // JSON is YAML too
+		return err
 	}
-	return base + ".probe"
+	if file != "" {
+		if err := c.writeFile(now, file); err != nil {
+			return err
+		}
+	}
+	unclear := slices.ContainsFunc(changes, func(ch mapping.Change) bool { return ch.Kind == mapping.Unclear && ch.Field != "" })
+	switch missing := discoverExit(failures); {
+	case unclear:
+		return fail(exitUnevaluated, nil)
+	case missing != nil:
+		return missing
+	case len(changes) > 0:
+		return fail(exitFindings, nil)
+	}
+	return nil
 }
 
 // discoverExit gives the exit code for the nodes that are missing: 3 where
@@ -186,25 +262,39 @@ func (u unresolved) Run(context.Context, nodeexec.Command) (nodeexec.Result, err
 // writeTopology prints the topology, or writes it to a file and prints the
 // table.
 func (c *cli) writeTopology(t mapping.Topology, file string) error {
-	if c.output == "table" {
+	if file != "" {
+		if err := c.writeFile(t, file); err != nil {
+			return err
+		}
+	}
+	if file != "" || c.output == "table" {
 		return writeTable(c.out, t)
 	}
-	text, err := t.YAML()
-	if c.output == "json" {
-		text, err = json.MarshalIndent(t, "", "  ")
-		text = append(text, '\n')
-	}
+	text, err := c.topologyText(t)
 	if err != nil {
 		return err
 	}
-	if file == "" {
-		_, err := c.out.Write(text)
+	_, err = c.out.Write(text)
+	return err
+}
+
+func (c *cli) writeFile(t mapping.Topology, file string) error {
+	text, err := c.topologyText(t)
+	if err != nil {
 		return err
 	}
 	if err := renameio.WriteFile(file, text, 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	return writeTable(c.out, t)
+	return nil
+}
+
+func (c *cli) topologyText(t mapping.Topology) ([]byte, error) {
+	if c.output != "json" {
+		return t.YAML()
+	}
+	text, err := json.MarshalIndent(t, "", "  ")
+	return append(text, '\n'), err
 }
 
 // progress is one line on a terminal, and nothing elsewhere.

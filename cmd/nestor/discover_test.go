@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -201,11 +202,115 @@ func TestDiscover_Usage(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "touched"))
 }
 
-// A name from an inventory stays within the folder of raw answers.
-func TestRawName(t *testing.T) {
-	for name, want := range map[string]string{
-		"node1": "node1.probe", "../../etc/x": "x.probe", "/etc/passwd": "passwd.probe", "a/b": "b.probe", "..": "_.probe", "": "_.probe",
-	} {
-		require.Equal(t, want, rawName(name))
+func TestDiscover_RawAndFrom(t *testing.T) {
+	bench := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{Name: "a1"}, {Name: "b1", User: "debian"}, {Name: "c1", Fault: nodes.NoListener}}})
+	raw := filepath.Join(t.TempDir(), "raw")
+	live := nestor(t, "discover", "-i", bench.InventoryPath, "--raw", raw)
+	require.Equal(t, exitUnreachable, live.code, live.stderr)
+	replayed := nestor(t, "discover", "--from", raw)
+	require.Equal(t, live, replayed, "the same bytes, remarks and exit code, without a node")
+
+	both := nestor(t, "discover", "--from", raw, "a1")
+	require.Equal(t, exitUnevaluated, both.code)
+	require.Contains(t, both.stderr, "--from asks no node")
+	none := nestor(t, "discover", "--from", raw+"/none")
+	require.Equal(t, exitUnevaluated, none.code)
+	require.Contains(t, none.stderr, "none")
+}
+
+func TestDiscover_Against(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.Equal(t, exitOK, nestor(t, "discover", "--out", "before.yaml").code)
+	text, err := os.ReadFile("before.yaml")
+	require.NoError(t, err)
+	// Kept out of it: what other tests on this machine mount meanwhile.
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	changed := strings.Replace(string(text), "hostname: {state: present, value: "+host+"}", "hostname: {state: present, value: other}", 1)
+	require.NotEqual(t, string(text), changed)
+	require.NoError(t, os.WriteFile("changed.yaml", []byte(changed), 0o600))
+	got := nestor(t, "discover", "--against", "changed.yaml", "--out", "after.yaml")
+	require.Equal(t, exitFindings, got.code, got.stderr+got.out)
+	require.Contains(t, got.out, "drift\tlocalhost\tfacts.hostname\tother -> "+host+"\n")
+	require.FileExists(t, "after.yaml")
+
+	asJSON := nestor(t, "discover", "--against", "changed.yaml", "-o", "json")
+	var answer drift
+	require.NoError(t, json.Unmarshal([]byte(asJSON.out), &answer))
+	require.Equal(t, "nestor.drift/v1", answer.Schema)
+	require.Contains(t, answer.Changes, mapping.Change{Kind: mapping.Drift, Node: "localhost", Field: "facts.hostname", Before: "other", After: host})
+
+	unread := strings.Replace(string(text), "hostname: {state: present, value: "+host+"}", "hostname: {state: denied, why: because}", 1)
+	require.NoError(t, os.WriteFile("unread.yaml", []byte(unread), 0o600))
+	got = nestor(t, "discover", "--against", "unread.yaml")
+	require.Equal(t, exitUnevaluated, got.code)
+	require.Contains(t, got.out, "unknown\tlocalhost\tfacts.hostname\tdenied -> "+host+"\n")
+
+	require.NoError(t, os.WriteFile("other.yaml", []byte("schema: nestor.topology/v2\n"), 0o600))
+	for _, args := range [][]string{{"--against", "other.yaml"}, {"--against", "none.yaml"}, {"--against", "before.yaml", "-o", "table"}} {
+		require.Equal(t, exitUnevaluated, nestor(t, append([]string{"discover"}, args...)...).code, args)
 	}
+}
+
+// A real containerd, with a kubelet's files laid out beside it.
+func TestDiscover_RealContainerd(t *testing.T) {
+	if _, err := exec.LookPath("containerd"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("NOT RUN: %v", err)
+		}
+		t.Skipf("NOT RUN: %v", err)
+	}
+	bench := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{{Name: "cri1", Files: map[string]string{
+		"/etc/containerd/config.toml": `version = 2
+[plugins."io.containerd.grpc.v1.cri".registry]
+  config_path = "/etc/containerd/certs.d"
+[plugins."io.containerd.grpc.v1.cri".registry.configs."registry.example.org".auth]
+  username = "robot"
+  password = "hunter2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+    SystemdCgroup = true
+`,
+		"/etc/containerd/certs.d/docker.io/hosts.toml": `server = "https://registry-1.docker.io"
+[host."https://robot:hunter2@mirror.example.org"]
+  [host."https://robot:hunter2@mirror.example.org".header]
+    Authorization = "Basic hunter2"
+`,
+		"/etc/cni/net.d/05-cilium.conflist":             `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni","api_token":"hunter2"}]}`,
+		"/etc/cni/net.d/10-calico.conflist.cilium_bak":  `{}`,
+		"/etc/cni/net.d/calico-kubeconfig":              "users: [{user: {token: hunter2}}]\n",
+		"/var/lib/kubelet/config.yaml":                  "kind: KubeletConfiguration\ncgroupDriver: cgroupfs\nstaticPodURLHeader:\n  Authorization: [hunter2]\nreadOnlyPort: 0\n",
+		"/etc/kubernetes/manifests/kube-apiserver.yaml": "kind: Pod\n",
+	}}}})
+	oracle := func(argv ...string) string {
+		t.Helper()
+		out, err := bench.Exec(t.Context(), "cri1", argv...)
+		require.NoError(t, err)
+		return strings.TrimSpace(string(out))
+	}
+	oracle("sh", "-c", "setsid containerd >/tmp/containerd.log 2>&1 </dev/null & for i in $(seq 300); do ctr version >/dev/null 2>&1 && exit 0; sleep 0.1; done; cat /tmp/containerd.log; exit 1")
+
+	raw := filepath.Join(t.TempDir(), "raw")
+	got := nestor(t, "discover", "-i", bench.InventoryPath, "--raw", raw)
+	require.Equal(t, exitOK, got.code, got.stderr)
+	f := topologyOf(t, got.out).Nodes[0].Facts
+	r := f.ContainerRuntime.Value
+	require.Equal(t, "containerd", r.Name)
+	require.Contains(t, oracle("ctr", "version"), r.Version.Value)
+	require.NotEmpty(t, r.Version.Value)
+	require.Equal(t, "/run/containerd/containerd.sock", r.Socket)
+	require.Equal(t, fact.Present("systemd"), r.CgroupDriver)
+	require.Equal(t, "the kubelet's cgroup driver is cgroupfs, the runtime's is systemd", r.Disagreement)
+	require.Equal(t, mapping.Mirror{"docker.io": {"https://mirror.example.org"}}, r.Mirrors.Value)
+	require.Equal(t, "05-cilium.conflist", f.CNI.Value.File)
+	require.Equal(t, []string{"10-calico.conflist.cilium_bak", "calico-kubeconfig"}, f.CNI.Value.Leftovers)
+	require.False(t, f.Kubelet.Value.Running)
+	require.Equal(t, "cgroupfs", f.Kubelet.Value.Config.Value.CgroupDriver)
+	require.Equal(t, fact.Present(true), f.ControlPlane)
+
+	answer, err := os.ReadFile(filepath.Join(raw, "cri1.probe"))
+	require.NoError(t, err)
+	require.NotContains(t, string(answer), "hunter2", "no secret leaves the node")
+	require.NotContains(t, got.out, "hunter2")
 }

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/nestor-tools/nestor/mapping"
+	"github.com/nestor-tools/nestor/mapping/baseline"
 	"github.com/nestor-tools/nestor/mapping/disks"
 	"github.com/nestor-tools/nestor/mapping/fact"
 )
@@ -15,7 +16,7 @@ import (
 // is said so, never left blank.
 func writeTable(w io.Writer, t mapping.Topology) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NODE\tOS\tKERNEL\tRUNTIME\tCNI\tDISKS")
+	fmt.Fprintln(tw, "NODE\tOS\tKERNEL\tRUNTIME\tCNI\tDISKS\tHARDENING")
 	for _, n := range t.Nodes {
 		if n.Facts == nil {
 			fmt.Fprintf(tw, "%s\t%s: %s\n", n.Name, n.Error.Kind, n.Error.Message)
@@ -37,6 +38,7 @@ func writeTable(w io.Writer, t mapping.Topology) error {
 				return "not ready"
 			}),
 			cell(f.Disks, func() string { return countDisks(f.Disks.Value) }),
+			verdicts(n),
 		}, "\t"))
 	}
 	return tw.Flush()
@@ -51,6 +53,21 @@ func cell[T any](o fact.Observed[T], text func() string) string {
 		return "none"
 	}
 	return string(o.State)
+}
+
+// verdicts is the short signal, and how many checks did not pass.
+func verdicts(n mapping.Node) string {
+	count := map[baseline.State]int{}
+	for _, c := range n.Baseline {
+		count[c.State]++
+	}
+	text := n.Hardening
+	for _, state := range []baseline.State{baseline.Fail, baseline.Unknown} {
+		if count[state] > 0 {
+			text += fmt.Sprintf(", %d %s", count[state], state)
+		}
+	}
+	return text
 }
 
 // countDisks counts the disks by role: "1 system, 2 free".

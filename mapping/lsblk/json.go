@@ -1,11 +1,13 @@
 package lsblk
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // jsonDevice is a row of lsblk -J. Before util-linux 2.33 every value is a
@@ -41,6 +43,10 @@ type text string
 func (t *text) UnmarshalJSON(b []byte) error {
 	switch b[0] {
 	case '"':
+		if inner := b[1 : len(b)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+			*t = text(inner) // nearly all of them, and much faster
+			return nil
+		}
 		var s string
 		if err := json.Unmarshal(b, &s); err != nil {
 			return err

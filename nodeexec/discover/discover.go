@@ -142,10 +142,12 @@ func ask(ctx context.Context, node nodeexec.Runner, o Options) (mapping.Node, er
 	case answer.Nonce != nonce:
 		return mapping.Node{}, fmt.Errorf("%s: %w of this call", node.Name(), probe.ErrNotProbe)
 	case err == nil && !answer.Complete:
-		err = fmt.Errorf("%s: the probe's output was cut", node.Name())
+		err = errCut(node.Name())
 	}
 	return mapping.FromProbe(answer, mapping.Options{Loops: o.Loops}), err
 }
+
+func errCut(node string) error { return fmt.Errorf("%s: the probe's output was cut", node) }
 
 // joined puts two errors on one line.
 func joined(a, b error) error {

@@ -332,6 +332,62 @@ func TestMachine_LoopDevices(t *testing.T) {
 	}
 }
 
+// Ceph 20 keeps copies of its label at 1 and 10 GiB of a device of 12. After
+// the first is wiped, wipefs calls the device clean; it is not.
+func TestMachine_BlueStoreCopies(t *testing.T) {
+	needRoot(t)
+	whole, wiped := newLoop(t, 12<<30), newLoop(t, 12<<30)
+	label := blueStoreLabel("11111111-aaaa-bbbb-cccc-555555555555", "99999999-aaaa-bbbb-cccc-000000000000", "7")
+	for loop, offsets := range map[string][]int64{whole: {0, 1 << 30, 10 << 30}, wiped: {1 << 30, 10 << 30}} {
+		f, err := os.OpenFile("/dev/"+loop, os.O_WRONLY, 0)
+		require.NoError(t, err)
+		for _, at := range offsets {
+			_, err = f.WriteAt(label, at)
+			require.NoError(t, err)
+		}
+		require.NoError(t, f.Close())
+	}
+	var raw []byte
+	f := factsOf(t, here("here"), discover.Options{Loops: true, Raw: func(_ string, b []byte) error { raw = append(raw, b...); return nil }})
+	require.Empty(t, diskOf(t, f, wiped).Signatures, "wipefs sees the first copy only")
+	require.Equal(t, disks.Ceph, diskOf(t, f, whole).Role)
+	require.Equal(t, disks.Ceph, diskOf(t, f, wiped).Role)
+	require.Equal(t, []string{wiped + " carries a copy of a BlueStore label at 1 GiB"}, diskOf(t, f, wiped).Evidence)
+	for _, osd := range f.Ceph.Value.OSDs.Value {
+		want := map[string][]int{whole: {0, 1, 10}, wiped: {1, 10}}[osd.Device]
+		if want == nil {
+			continue // another test's
+		}
+		require.Equal(t, want, osd.AtGiB)
+		require.Equal(t, "11111111-aaaa-bbbb-cccc-555555555555", osd.OSDUUID)
+		require.Equal(t, "99999999-aaaa-bbbb-cccc-000000000000", osd.ClusterFSID)
+		require.Equal(t, "7", osd.OSDID)
+	}
+	require.GreaterOrEqual(t, len(f.Ceph.Value.OSDs.Value), 2)
+	require.NotContains(t, string(raw), "AQBsecret", "the OSD's key stays on the node")
+}
+
+// blueStoreLabel is a label as Ceph encodes it (ceph, os/bluestore/
+// bluestore_types.cc): a text for people, then the uuid, size, time and
+// description, and a table of strings, each after its length.
+func blueStoreLabel(osd, fsid, id string) []byte {
+	b := []byte("bluestore block device\n" + osd + "\n")
+	b = append(b, 2, 1, 0, 2, 0, 0)                  // version, compatible with, length
+	b = append(b, bytes.Repeat([]byte{0xa5}, 32)...) // uuid, size and time
+	text := func(s string) {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	text("main")
+	pairs := []string{"bluefs", "1", "ceph_fsid", fsid, "ceph_version_when_created", "ceph version 20.2.4", "kv_backend", "rocksdb",
+		"magic", "ceph osd volume v026", "osd_key", "AQBsecretsecretsecretsecretsecretsecret==", "ready", "ready", "whoami", id}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(pairs)/2))
+	for _, s := range pairs {
+		text(s)
+	}
+	return append(b, make([]byte, 4096-len(b))...)
+}
+
 // newLoop gives the name of a loop device over a blank file of its own.
 func newLoop(t *testing.T, size int64, flags ...string) string {
 	t.Helper()

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -41,6 +42,7 @@ func TestDifferential(t *testing.T) {
 			inv, err := openPath(path, map[string]string{"DIFF_USER": "diff"})
 			require.NoError(t, err)
 			requireList(t, want.List, inv)
+			saved := savedList(t, want.List)
 			for pattern, selected := range want.Selected {
 				got, err := inv.Select(pattern)
 				if err != nil && strings.Contains(err.Error(), "neither a host nor a group") {
@@ -55,6 +57,12 @@ func TestDifferential(t *testing.T) {
 			}
 			for _, node := range inv.Hosts() {
 				target, err := inv.Target(node, "")
+				fromList, listErr := saved.Target(node, "")
+				require.Equal(t, err == nil, listErr == nil, "%s: %v, from the saved list: %v", node, err, listErr)
+				if err == nil {
+					fromList.Origins, fromList.Inventory = target.Origins, target.Inventory
+					require.Equal(t, target, fromList)
+				}
 				argv, ran := want.Argv[node]
 				switch {
 				case err == nil && target.Transport == TransportLocal:
@@ -79,6 +87,18 @@ func TestDifferential(t *testing.T) {
 	if !t.Failed() {
 		require.Greater(t, compared, count, "the generator makes hosts that can be reached")
 	}
+}
+
+// savedList reads what ansible-inventory printed, as if it had been saved.
+func savedList(t *testing.T, list map[string]json.RawMessage) *Inventory {
+	t.Helper()
+	text, err := json.Marshal(list)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "list.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	inv, err := openPath(file, map[string]string{"DIFF_USER": "diff"})
+	require.NoError(t, err)
+	return inv
 }
 
 func number(t *testing.T, name string, otherwise int) int {

@@ -3,6 +3,9 @@ package inventory
 import (
 	"path"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 // Jump names the first machine on the way to the node, as far as the
@@ -14,18 +17,18 @@ func (t Target) Jump() string {
 	if t.Transport != TransportSSH {
 		return ""
 	}
-	for o := range sshOptions(t.SSHArgs) {
+	for o := range sshargs.Options(t.SSHArgs) {
 		switch { // ssh keeps the first of the two that it is given
-		case o.problem != "" || o.value == "":
-		case o.name == "proxyjump" || o.name == "proxycommand":
-			if strings.EqualFold(o.value, "none") {
+		case o.Problem != "" || o.Value == "":
+		case o.Name == "proxyjump" || o.Name == "proxycommand":
+			if strings.EqualFold(o.Value, "none") {
 				return ""
 			}
-			if o.name == "proxyjump" {
-				first, _, _ := strings.Cut(o.value, ",")
+			if o.Name == "proxyjump" {
+				first, _, _ := strings.Cut(o.Value, ",")
 				return first
 			}
-			return proxied(o.value)
+			return proxied(o.Value)
 		}
 	}
 	return ""
@@ -33,7 +36,7 @@ func (t Target) Jump() string {
 
 // proxied names where a ProxyCommand connects to.
 func proxied(command string) string {
-	words, err := splitShell(command)
+	words, err := shlex.Split(command)
 	if err == nil && len(words) > 0 && words[0] == "exec" {
 		words = words[1:]
 	}
@@ -48,16 +51,16 @@ func proxied(command string) string {
 			break
 		}
 	}
-	for o := range sshOptions(args) {
+	for o := range sshargs.Options(args) {
 		switch {
-		case o.problem == "" && o.name == "user" && user == "":
-			user = o.value + "@"
-		case o.problem == "" && o.name == "port" && port == "":
-			port = ":" + o.value
-		case o.problem != "" && host != "": // the command that it runs there
+		case o.Problem == "" && o.Name == "user" && user == "":
+			user = o.Value + "@"
+		case o.Problem == "" && o.Name == "port" && port == "":
+			port = ":" + o.Value
+		case o.Problem != "" && host != "": // the command that it runs there
 			return user + host + port
-		case o.problem != "":
-			host = o.word
+		case o.Problem != "":
+			host = o.Word
 		}
 	}
 	if host == "" {

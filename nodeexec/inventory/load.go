@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/vault"
 )
 
 // Bounds on what is read: far above real inventories, far below what hurts.
@@ -298,10 +300,10 @@ func (l *loader) read(name string) ([]byte, error) {
 	if len(b) > maxFile {
 		return nil, l.fail(name, "larger than %d MiB", maxFile>>20)
 	}
-	if !bytes.HasPrefix(b, []byte(vaultHeader)) {
+	if !bytes.HasPrefix(b, []byte(vault.Header)) {
 		return b, nil
 	}
-	b, err = decryptVault(b, l.opts.VaultPassword)
+	b, err = vault.Decrypt(b, l.opts.VaultPassword)
 	if err != nil {
 		return nil, &ReadError{Origin: Origin{File: l.opts.shown(name)}, Why: err.Error(), Err: err}
 	}

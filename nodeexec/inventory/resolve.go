@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 // The variables behind each field. Of several that are set, the first one in
@@ -254,7 +257,7 @@ func (r *resolver) sshArgs() error {
 		if v.typ != String {
 			return r.fail(found, fmt.Errorf("is %s, not a string", v.typ))
 		}
-		words, err := splitShell(v.text)
+		words, err := shlex.Split(v.text)
 		if err != nil {
 			return r.fail(found, fmt.Errorf("is %q: %w", v.text, err))
 		}
@@ -275,8 +278,8 @@ func (r *resolver) sshArgs() error {
 }
 
 func (r *resolver) yieldTo(args []string) {
-	for option := range sshOptions(args) {
-		switch strings.ToLower(option.name) {
+	for option := range sshargs.Options(args) {
+		switch strings.ToLower(option.Name) {
 		case "port":
 			r.target.Port = 0
 		case "user":

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/vault"
 )
 
 // The part of Jinja that connections use: {{ variable }}, attributes and
@@ -118,7 +120,8 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 func (e *evaluation) settle(h *host, v Value) (Value, error) {
 	switch {
 	case v.typ == Vault:
-		return e.inv.openVault(v)
+		plain, err := vault.Decrypt([]byte(v.text), e.inv.opts.VaultPassword)
+		return Value{typ: String, text: string(plain), unsafe: true, origin: v.origin}, err
 	case v.typ == String && !v.unsafe && isTemplate(v.text):
 		text, err := e.render(h, v.text)
 		if err != nil {
