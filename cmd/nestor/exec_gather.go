@@ -208,7 +208,7 @@ func (s *reportStream) Write(p []byte) (int, error) {
 		s.begun = true
 		batch.WriteString(s.title)
 	}
-	s.held = cutLines(s.held, p, func(line []byte, whole bool) { s.put(&batch, line, whole) })
+	s.held = cutLines(s.held, p, maxLine, func(line []byte, whole bool) { s.put(&batch, line, whole) })
 	if batch.Len() > 0 {
 		if _, err := s.to.Write(batch.Bytes()); err != nil {
 			return 0, err
@@ -361,7 +361,7 @@ type generalising struct {
 
 func (g *generalising) Write(p []byte) (int, error) {
 	var err error
-	g.held = cutLines(g.held, p, func(line []byte, whole bool) {
+	g.held = cutLines(g.held, p, maxLine, func(line []byte, whole bool) {
 		if err == nil {
 			err = g.put(line, whole)
 		}

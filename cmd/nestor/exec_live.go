@@ -93,7 +93,7 @@ type liveStream struct {
 
 func (l *liveStream) Write(p []byte) (int, error) {
 	var batch bytes.Buffer
-	l.held = cutLines(l.held, p, func(line []byte, whole bool) { l.put(&batch, line, whole) })
+	l.held = cutLines(l.held, p, maxLine, func(line []byte, whole bool) { l.put(&batch, line, whole) })
 	if batch.Len() == 0 {
 		return len(p), nil
 	}
@@ -127,9 +127,9 @@ func (l *liveStream) put(batch *bytes.Buffer, line []byte, whole bool) {
 }
 
 // cutLines gives the lines of held and p to emit, without their newline, and
-// returns what no newline has ended yet. A line over maxLine is given in
-// pieces, all but the last of which are not whole.
-func cutLines(held, p []byte, emit func(line []byte, whole bool)) []byte {
+// returns what no newline has ended yet. Of that no more than limit bytes are
+// kept: the line is given in pieces, all but the last of which are not whole.
+func cutLines(held, p []byte, limit int, emit func(line []byte, whole bool)) []byte {
 	for {
 		at := bytes.IndexByte(p, '\n')
 		if at < 0 {
@@ -143,9 +143,9 @@ func cutLines(held, p []byte, emit func(line []byte, whole bool)) []byte {
 		held, p = held[:0], p[at+1:]
 	}
 	held = append(held, p...)
-	for len(held) > maxLine {
-		piece := maxLine
-		for piece > maxLine-utf8.UTFMax && !utf8.RuneStart(held[piece]) {
+	for len(held) > limit {
+		piece := limit
+		for piece > limit-utf8.UTFMax && !utf8.RuneStart(held[piece]) {
 			piece--
 		}
 		emit(held[:piece], false)

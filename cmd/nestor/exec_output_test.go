@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -136,12 +137,13 @@ func FuzzVisible(f *testing.F) {
 func TestCutLinesLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var held, whole, got []byte
+		limit := rapid.IntRange(utf8.UTFMax, 12).Draw(t, "limit")
 		for _, p := range rapid.SliceOf(rapid.OneOf(
 			rapid.SliceOfN(rapid.SampledFrom([]byte("ab\n")), 0, 20),
-			rapid.Just(bytes.Repeat([]byte("é"), maxLine/3)),
+			rapid.Map(rapid.StringN(0, 20, -1), func(s string) []byte { return []byte(s) }),
 		)).Draw(t, "pieces") {
 			whole = append(whole, p...)
-			held = cutLines(held, p, func(line []byte, end bool) {
+			held = cutLines(held, p, limit, func(line []byte, end bool) {
 				if bytes.IndexByte(line, '\n') >= 0 {
 					t.Fatalf("a newline in a line")
 				}
@@ -150,7 +152,7 @@ func TestCutLinesLosesNothing(t *testing.T) {
 					got = append(got, '\n')
 				}
 			})
-			if len(held) > maxLine {
+			if len(held) > limit {
 				t.Fatalf("%d bytes held", len(held))
 			}
 		}
@@ -279,6 +281,39 @@ func TestGatherOfANodeThatNeverStarted(t *testing.T) {
 	require.NoError(t, r.end())
 	assert.Equal(t, "== a (1 node): not-started\n", out.String())
 }
+
+func TestGatherKeepsNothingInMemory(t *testing.T) {
+	const nodes, size = 100, 256 << 10
+	var names []string
+	for i := range nodes {
+		names = append(names, fmt.Sprint("node", i))
+	}
+	s, _, _ := testScreen(false)
+	var printed int
+	s.out.Writer = writerFunc(func(p []byte) (int, error) { printed += len(p); return len(p), nil })
+	r := newGatherReport(s, hosts(names...), false)
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for i, name := range names {
+		stdout, _ := r.streams(i)
+		_, err := stdout.Write(bytes.Repeat([]byte(fmt.Sprintf("%01023d\n", i)), size>>10))
+		require.NoError(t, err)
+		require.NoError(t, r.outcome(nodeexec.Outcome{Index: i, Node: name}))
+	}
+	assert.Less(t, heap()-before, int64(5<<20), "of %d MiB", nodes*size>>20)
+	require.NoError(t, r.end())
+	assert.Greater(t, printed, nodes*size)
+	assert.Less(t, heap()-before, int64(5<<20))
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestSummary(t *testing.T) {
 	s, _, errs := testScreen(false)

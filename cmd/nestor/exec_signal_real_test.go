@@ -69,6 +69,16 @@ func TestSignalsToExec(t *testing.T) {
 		nothingIn(t, "node1", "node2", "node3", "node4")
 	})
 
+	t.Run("a script", func(t *testing.T) { // has no lifeline: it is ended from outside
+		file := t.TempDir() + "/script.sh"
+		require.NoError(t, os.WriteFile(file, []byte("touch /begun\nsleep 600 & sleep 600\n"), 0o600))
+		wait := whenBegun(t, b, busy, func() { raise(t, syscall.SIGINT) })
+		_, _, errs := nestorOn(t, b, "exec", "node1,node2", "--script", file)
+		wait()
+		assert.Contains(t, errs, "\n  canceled: node[1-2]: cancelled (remote: killed)\n")
+		nothingIn(t, "node1", "node2")
+	})
+
 	t.Run("twice", func(t *testing.T) {
 		wait := whenBegun(t, b, busy, func() {
 			assert.NoError(t, b.LinkDown(t.Context(), "node1")) // it can no longer answer
