@@ -309,3 +309,19 @@ func TestDefectsDoNotHideOneAnother(t *testing.T) {
 		}
 	})
 }
+
+// Every rule is shown firing once at least; TestDefects shows the others silent
+// beside it.
+func TestEveryRuleHasItsDefect(t *testing.T) {
+	fired := map[string]bool{"l7-leftover": true} // below
+	for _, d := range defects {
+		for _, x := range slices.Concat(d.want, d.infos) {
+			fired[x.rule] = true
+		}
+	}
+	for _, r := range contract.Rules() {
+		assert.True(t, fired[r.ID], "no defect is found by rule %s", r.ID)
+		delete(fired, r.ID)
+	}
+	assert.Empty(t, fired, "rules that no longer exist")
+}
