@@ -19,6 +19,7 @@ import (
 // variables, patterns, and the ssh command of every host.
 // NESTOR_DIFFERENTIAL is the number of inventories, NESTOR_SEED the first seed.
 func TestDifferential(t *testing.T) {
+	t.Parallel()
 	count, seed := number(t, "NESTOR_DIFFERENTIAL", 15), number(t, "NESTOR_SEED", 1)
 	root := t.TempDir()
 	var q question
