@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -17,7 +18,7 @@ import (
 // a baseline, each entry with the reason TODO. The machinery of the cluster
 // needs none.
 func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
-	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}}
+	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}, over: map[*Accept][]Position{}}
 	c.matching = Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today)
 	seen := map[Accept]bool{}
 	var all []Accept
@@ -31,13 +32,13 @@ func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
 	}
 	whole := map[[2]string]bool{}
 	for _, j := range c.matching.Exposures {
-		if j.Kind == kube.HostNetwork && !j.Wanted() {
+		if j.Kind == kube.HostNetwork && !j.Wanted() && !c.spokenOf(j.Exposure) {
 			whole[[2]string{j.Namespace, j.Name}] = true
 			add(Accept{Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name}, j.Source)
 		}
 	}
 	for _, j := range c.matching.Exposures {
-		if j.Wanted() || j.Kind == kube.HostNetwork || (j.Kind == kube.HostPort && whole[[2]string{j.Namespace, j.Name}]) {
+		if j.Wanted() || c.spokenOf(j.Exposure) || j.Kind == kube.HostNetwork || (j.Kind == kube.HostPort && whole[[2]string{j.Namespace, j.Name}]) {
 			continue
 		}
 		port := j.Port
@@ -112,37 +113,44 @@ type Allowed struct {
 func Allowlist(s *Set, tree *manifest.Tree, o Options) []Allowed {
 	seen := map[Allowed]bool{}
 	for _, j := range Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today).Exposures {
-		by := j.Endpoint
+		a := Allowed{Kind: j.Kind, Namespace: j.Namespace, Name: j.Name, By: j.Endpoint}
 		if j.Accept != nil {
-			by = "accept"
+			a.By = "accept"
 		}
-		if by == "" {
-			continue
-		}
-		a := Allowed{Kind: j.Kind, Namespace: j.Namespace, Name: j.Name, By: by}
 		if j.Kind == kube.HostPort {
 			a.Port, a.Protocol = j.NodePort, j.Protocol
 		}
-		seen[a] = true
-	}
-	for _, accept := range s.Accept {
-		for _, kind := range []kube.ExposureKind{kube.NodePort, kube.LoadBalancerExposure, kube.ExternalIP, kube.HostPort, kube.HostNetwork} {
-			if !strings.EqualFold(accept.Kind, string(kind)) || accept.Expired(o.Today) || (kind == kube.HostPort && accept.Port == 0) {
-				continue
-			}
-			a := Allowed{Kind: kind, Namespace: accept.Namespace, Name: accept.Name, By: "accept"}
-			if kind == kube.HostPort {
-				a.Port, a.Protocol = accept.Port, "TCP"
-			}
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(b Allowed) bool {
-				return b.Kind == a.Kind && b.Namespace == a.Namespace && b.Name == a.Name && b.Port == a.Port
-			}) {
-				seen[a] = true
-			}
+		if a.By != "" {
+			seen[a] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(seen), func(a, b Allowed) int {
-		return strings.Compare(fmt.Sprintf("%s %s/%s %05d %s %s", a.Kind, a.Namespace, a.Name, a.Port, a.Protocol, a.By),
-			fmt.Sprintf("%s %s/%s %05d %s %s", b.Kind, b.Namespace, b.Name, b.Port, b.Protocol, b.By))
+	all := slices.Collect(maps.Keys(seen))
+	for _, accept := range s.Accept {
+		a := Allowed{Kind: exposureKind(accept.Kind), Namespace: accept.Namespace, Name: accept.Name, By: "accept"}
+		if a.Kind == kube.HostPort {
+			a.Port, a.Protocol = accept.Port, "TCP"
+		}
+		known := slices.ContainsFunc(all, func(b Allowed) bool {
+			return b.Kind == a.Kind && b.Namespace == a.Namespace && b.Name == a.Name && (b.Port == a.Port || a.Port == 0)
+		})
+		if a.Kind != "" && !known && !accept.Expired(o.Today) {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b Allowed) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
+			cmp.Compare(a.Port, b.Port), strings.Compare(a.Protocol, b.Protocol), strings.Compare(a.By, b.By))
 	})
+	return all
+}
+
+// exposureKind reads the kind of an accept entry, "" where it is not that of
+// an exposure.
+func exposureKind(text string) kube.ExposureKind {
+	for _, kind := range []kube.ExposureKind{kube.NodePort, kube.LoadBalancerExposure, kube.ExternalIP, kube.HostPort, kube.HostNetwork} {
+		if strings.EqualFold(text, string(kind)) {
+			return kind
+		}
+	}
+	return ""
 }

@@ -27,7 +27,7 @@ type Named struct {
 // SecretPromise is a Secret with the keys that programs read in it.
 type SecretPromise struct {
 	Name, Namespace string
-	Keys            []string
+	Keys            []Named
 	Example         string // the versioned file that shows its shape
 	At, ExampleAt   Position
 }
@@ -104,10 +104,10 @@ func (r *fileReader) secrets(p *Platform, n, group yamldoc.Node) {
 	}
 	s := SecretPromise{Name: name.Text(), Namespace: shared("namespace").Text(), Example: shared("example_file").Text(), At: r.at(name), ExampleAt: r.at(shared("example_file"))}
 	if key := shared("key"); key.Kind() == yamldoc.Scalar {
-		s.Keys = append(s.Keys, key.Text())
+		s.Keys = append(s.Keys, r.named(key))
 	}
 	for key := range shared("keys").Items() {
-		s.Keys = append(s.Keys, key.Text())
+		s.Keys = append(s.Keys, r.named(key))
 	}
 	p.Secrets = append(p.Secrets, s)
 	if n.Get("role").Kind() == yamldoc.Scalar {

@@ -23,7 +23,7 @@ type Options struct {
 // Check compares the contract with the manifests, both ways. The findings are
 // sorted by file and line; [Load]'s own are not repeated.
 func Check(s *Set, tree *manifest.Tree, o Options) []Finding {
-	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}}
+	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}, over: map[*Accept][]Position{}}
 	c.matching = Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today)
 	for _, p := range c.matching.Promises {
 		c.endpoint(p)
@@ -55,6 +55,7 @@ type checker struct {
 	matching Matching
 	findings []Finding
 	used     map[*Accept]bool
+	over     map[*Accept][]Position // what entries that are over would accept
 }
 
 func (c *checker) report(rule string, at Position, endpoint, message, remedy string, related ...Position) *Finding {
@@ -70,24 +71,30 @@ func (c *checker) in(source string, at kube.Position) bool {
 // pos makes a finding's position of a manifest's.
 func pos(p kube.Position) Position { return Position(p) }
 
-// accepted finds the entry that accepts an object that is not an exposure.
+// accepted finds the entry that accepts an object that is not an exposure. One
+// that is over is found as well, and reported as such; only what cannot be
+// evaluated is then reported again.
 func (c *checker) accepted(o kube.Object, at kube.Position, kinds ...string) (first *Accept) {
 	for i := range c.Accept {
 		a := &c.Accept[i]
-		if a.Expired(c.Today) {
-			continue
-		}
-		byFile := strings.EqualFold(a.Kind, "File") && c.matchesFile(a.Name, at.File)
+		byFile := strings.EqualFold(a.Kind, "File") && !a.Expired(c.Today) && c.matchesFile(a.Name, at.File)
 		byName := a.Name == o.Name && o.Name != "" && a.inNamespace(o.Namespace) &&
 			(strings.EqualFold(a.Kind, o.Kind) || slices.ContainsFunc(kinds, func(k string) bool { return strings.EqualFold(a.Kind, k) }))
 		if byFile || byName {
-			c.used[a] = true
+			c.use(a, at)
 			if first == nil {
 				first = a
 			}
 		}
 	}
 	return first
+}
+
+func (c *checker) use(a *Accept, at kube.Position) {
+	c.used[a] = true
+	if a.Expired(c.Today) && !slices.Contains(c.over[a], pos(at)) {
+		c.over[a] = append(c.over[a], pos(at))
+	}
 }
 
 // matchesFile compares a file with a name, a folder or a pattern of the
@@ -115,15 +122,12 @@ func (c *checker) exposures() {
 	}
 	groups := map[key][]Judgement{}
 	var order []key
+	wanted := map[[3]string]bool{} // objects of which some exposure is
 	onHost := map[[2]string]bool{} // pods of which the host network is reported: implied ports say no more
 	for _, j := range c.matching.Exposures {
-		for i := range c.Accept {
-			if a := &c.Accept[i]; j.Endpoint == "" && a.Covers(j.Exposure, c.Today) {
-				c.used[a] = true
-			}
-		}
-		if j.Endpoint != "" || j.Accept != nil {
-			continue
+		if spoken := c.spokenOf(j.Exposure); j.Endpoint != "" || spoken {
+			wanted[objectOf(j)] = true
+			continue // an entry that is over is reported itself
 		}
 		if j.Kind == kube.HostNetwork {
 			onHost[[2]string{j.Namespace, j.Name}] = true
@@ -142,9 +146,32 @@ func (c *checker) exposures() {
 				continue
 			}
 		}
+		if wanted[objectOf(group[0])] {
+			// of a Service that is known, the port is what is not
+			for _, j := range group {
+				if j.PortAt.Line > 0 && j.Kind != kube.HostPort {
+					j.Source = j.PortAt
+				}
+				c.unwanted([]Judgement{j})
+			}
+			continue
+		}
 		c.unwanted(group)
 	}
 }
+
+// spokenOf tells whether an entry names the exposure, be it over or not.
+func (c *checker) spokenOf(e kube.Exposure) (spoken bool) {
+	for i := range c.Accept {
+		if a := &c.Accept[i]; a.speaksOf(e) {
+			spoken = true
+			c.use(a, e.Source)
+		}
+	}
+	return spoken
+}
+
+func objectOf(j Judgement) [3]string { return [3]string{string(j.Kind), j.Namespace, j.Name} }
 
 func (c *checker) unwanted(group []Judgement) {
 	first := group[0]
@@ -290,7 +317,9 @@ func (c *checker) patched(e *Endpoint, x manifest.Elsewhere) bool {
 
 func (c *checker) leftovers() {
 	for _, o := range c.tree.Leftovers {
-		if a := c.accepted(o, o.At); a != nil {
+		if a := c.accepted(o, o.At); a != nil && a.Expired(c.Today) {
+			continue
+		} else if a != nil {
 			c.report("l7-leftover", pos(o.At), "", fmt.Sprintf("%s %s: cohabitation%s (accepted: %s)", o.Kind, qualified(o.Namespace, o.Name), until(a), a.Reason), "nothing to do before that").Severity = Info
 			continue
 		}
@@ -348,9 +377,18 @@ func (c *checker) accepts() {
 		what := strings.TrimSpace(a.Kind + " " + qualified(a.Namespace, a.Name))
 		switch {
 		case a.Expired(c.Today):
-			c.report("accept-expired", a.At, "", fmt.Sprintf("%s was accepted until %s", what, a.Until.Format(time.DateOnly)), "end the exposure and remove the entry, or give it a new date and say why")
+			c.report("accept-expired", a.UntilAt, "", fmt.Sprintf("%s was accepted until %s", what, a.Until.Format(time.DateOnly)), "end the exposure and remove the entry, or give it a new date and say why", c.over[a]...)
 		case !c.used[a]:
-			c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "mend its kind, namespace, name or port; keep it where the live cluster alone has it, or remove it")
+			f := c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "remove the entry, or mend its kind, namespace, name or port")
+			if a.Namespace != "" && !c.runs(a.Namespace) {
+				f.Severity = Info
+				f.Remedy = "nothing to do where the live cluster has it: what runs in that namespace is not versioned here"
+			}
 		}
 	}
+}
+
+// runs tells whether the manifests hold what runs in a namespace.
+func (c *checker) runs(namespace string) bool {
+	return slices.ContainsFunc(c.tree.Workloads, func(w kube.Workload) bool { return w.Namespace == namespace })
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/nestor-tools/nestor/contract/kube"
 	"github.com/nestor-tools/nestor/contract/manifest"
 )
 
@@ -138,8 +139,8 @@ func (c *checker) example(s SecretPromise) {
 			continue
 		}
 		for _, key := range s.Keys {
-			if !slices.Contains(found.Keys, key) {
-				c.report("secret-key", s.At, "", fmt.Sprintf("the example of Secret %s has no key %s", s.Name, key), "write the key as the program reads it, in both files", pos(found.At))
+			if !slices.Contains(found.Keys, key.Name) {
+				c.report("secret-key", key.At, "", fmt.Sprintf("the example of Secret %s has no key %s", s.Name, key.Name), "write the key as the program reads it, in both files", pos(found.At))
 			}
 		}
 		return
@@ -148,26 +149,35 @@ func (c *checker) example(s SecretPromise) {
 }
 
 // projects compares the application namespaces with the destinations of the
-// AppProject that is named beside them.
+// AppProjects in the file that is named beside them.
 func (c *checker) projects() {
 	if c.Platform.ProjectFile == "" {
 		return
 	}
+	var destinations, projects []kube.Object
 	for _, p := range c.tree.Projects {
-		if !c.in(c.Platform.ProjectFile, p.At) {
-			continue
-		}
-		open := map[string]bool{}
-		for _, d := range p.Namespaces {
-			open[d.Name] = true
-			if d.Name != "*" && !slices.ContainsFunc(c.Platform.Applications, func(n Named) bool { return n.Name == d.Name }) {
-				c.report("appproject-undeclared", pos(d.At), "", fmt.Sprintf("destination %s of AppProject %s is not in %s", d.Name, p.Name, path.Base(c.Platform.File)), "add it under namespaces:, or remove the destination")
-			}
-		}
-		for _, n := range c.Platform.Applications {
-			if !open[n.Name] && !open["*"] {
-				c.report("appproject-destination", n.At, "", fmt.Sprintf("namespace %s is not a destination of AppProject %s", n.Name, p.Name), "add the destination, or remove the namespace", pos(p.At))
-			}
+		if c.in(c.Platform.ProjectFile, p.At) {
+			destinations = append(destinations, p.Namespaces...)
+			projects = append(projects, p.Object)
 		}
 	}
+	if len(projects) == 0 {
+		return
+	}
+	for _, d := range destinations {
+		if d.Name != "*" && !slices.ContainsFunc(c.Platform.Applications, func(n Named) bool { return opens(d.Name, n.Name) }) {
+			c.report("appproject-undeclared", pos(d.At), "", fmt.Sprintf("destination %s of an AppProject is not in %s", d.Name, path.Base(c.Platform.File)), "add it under namespaces:, or remove the destination")
+		}
+	}
+	for _, n := range c.Platform.Applications {
+		if !slices.ContainsFunc(destinations, func(d kube.Object) bool { return opens(d.Name, n.Name) }) {
+			c.report("appproject-destination", n.At, "", fmt.Sprintf("namespace %s is not a destination of AppProject %s", n.Name, projects[0].Name), "add the destination, or remove the namespace", pos(projects[0].At))
+		}
+	}
+}
+
+// opens tells whether a destination, which may hold *, is for a namespace.
+func opens(destination, namespace string) bool {
+	ok, err := path.Match(destination, namespace)
+	return err == nil && ok
 }

@@ -63,10 +63,11 @@ type Accept struct {
 	Kind      string // an exposure's, an object's, or File
 	Namespace string
 	Name      string // or a path with * for File
-	Port      int    // 0: every port
+	Port      int    // of the Service, or of the node for a HostPort; 0: every port
 	Reason    string
 	Until     time.Time // the last day; zero: for good
 	At        Position
+	UntilAt   Position
 }
 
 // NetworkAccess says who may reach an endpoint.
@@ -124,10 +125,18 @@ func schemeOf(name string) string {
 // of the exposure, and a HostNetwork entry covers the pod's ports as well. An
 // entry without a namespace covers what names none either.
 func (a Accept) Covers(e kube.Exposure, today time.Time) bool {
-	if a.Expired(today) || a.Name != e.Name || !a.inNamespace(e.Namespace) {
+	return !a.Expired(today) && a.speaksOf(e)
+}
+
+func (a Accept) speaksOf(e kube.Exposure) bool {
+	if a.Name != e.Name || !a.inNamespace(e.Namespace) {
 		return false
 	}
-	if a.Port != 0 && a.Port != e.Port && a.Port != e.NodePort {
+	port := e.Port
+	if e.Kind == kube.HostPort {
+		port = e.NodePort
+	}
+	if a.Port != 0 && a.Port != port {
 		return false
 	}
 	return strings.EqualFold(a.Kind, string(e.Kind)) || strings.EqualFold(a.Kind, e.Object) ||

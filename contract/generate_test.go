@@ -64,6 +64,16 @@ spec:
 	assert.Empty(t, files, "a second time there is nothing to write")
 }
 
+// Where the contract names the file that is not there, it is that file.
+func TestNodePorts_AtTheSource(t *testing.T) {
+	set, read, options := load(t, base(t, []edit{{nodeport, "", ""}, {endpoints, "source: apps/web\n", "source: apps/web/door.yaml\n"}}))
+	files, left := contract.NodePorts(set, read, options)
+	require.Len(t, files, 1)
+	assert.Empty(t, left)
+	assert.Equal(t, "apps/web/door.yaml", files[0].Path)
+	assert.Contains(t, string(files[0].Text), "name: web-nodeport\n")
+}
+
 func TestNodePorts_Unwritten(t *testing.T) {
 	cases := []struct {
 		name  string

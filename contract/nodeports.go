@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/nestor-tools/nestor/contract/kube"
 	"github.com/nestor-tools/nestor/contract/manifest"
@@ -33,12 +32,14 @@ type Unwritten struct {
 // of the node port is left to the cluster. The vendored file is not touched.
 func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 	type job struct {
+		name    string
 		backend *kube.Service
 		ports   []kube.ServicePort
 		ids     []string
 	}
 	jobs := map[string]*job{}
 	var left []Unwritten
+	c := &checker{Set: s, tree: tree, Options: o}
 	for _, p := range Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today).Promises {
 		e, b := p.Endpoint, p.Backend
 		if !e.Exposed || e.Exposure.HostPort != 0 || p.Exposing != nil || p.Rivals != nil {
@@ -64,14 +65,20 @@ func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 			continue
 		}
 		name := cmp.Or(e.Exposure.Service, e.Service+"-nodeport")
-		if existing := (matcher{world: World{Services: tree.Services, Prefix: o.Prefix}}).service(e.Namespace, name, e.Source); existing != nil {
+		if existing := c.find(e, name); existing != nil {
 			unwritten("%s: Service %s exists and is a %s: make it a NodePort", place(pos(existing.TypeAt)), qualified(e.Namespace, name), existing.Type)
 			continue
 		}
 		file := path.Join(path.Dir(b.At.File), name+".yaml")
+		// the contract may already say where the exposing Service is to be
+		if ext := path.Ext(e.Source); (ext == ".yaml" || ext == ".yml") && !c.exists(e.Source) {
+			if promised := path.Join(o.Prefix, e.Source); jobs[promised] == nil || jobs[promised].name == name {
+				file = promised
+			}
+		}
 		j := jobs[file]
 		if j == nil {
-			j = &job{backend: b}
+			j = &job{name: name, backend: b}
 			jobs[file] = j
 		}
 		if !slices.ContainsFunc(j.ports, func(q kube.ServicePort) bool { return q.Port == port.Port && q.Protocol == port.Protocol }) {
@@ -90,8 +97,7 @@ func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 				}
 			}
 		}
-		name := strings.TrimSuffix(path.Base(file), ".yaml")
-		files = append(files, File{file, nodePortText(name, namespace, path.Base(j.backend.At.File), j.backend, j.ports), j.ids})
+		files = append(files, File{file, nodePortText(j.name, namespace, path.Base(j.backend.At.File), j.backend, j.ports), j.ids})
 	}
 	return files, left
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,8 +133,9 @@ func (r *fileReader) version(n yamldoc.Node) string {
 }
 
 var (
-	dnsLabel  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	secretRef = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$`)
+	dnsLabel     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	hostPortText = regexp.MustCompile(`^hostPort: *([0-9]{1,5})$`)
+	secretRef    = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$`)
 )
 
 func (r *fileReader) name(n yamldoc.Node, field string) string {
@@ -196,9 +198,9 @@ func (r *fileReader) endpoints(n yamldoc.Node) []Endpoint {
 		at := e.At("id")
 		if first, ok := seen[e.ID]; ok && e.ID != "" {
 			r.report("endpoint-duplicate", at, e.ID, fmt.Sprintf("id %q is given twice", e.ID), "give each endpoint an id of its own", first)
-			return
+		} else {
+			seen[e.ID] = at
 		}
-		seen[e.ID] = at
 		all = append(all, e)
 	})
 	return all
@@ -310,6 +312,14 @@ func (r *fileReader) exposing(n yamldoc.Node) Exposing {
 		})
 		return e
 	case yamldoc.Scalar:
+		if m := hostPortText.FindStringSubmatch(n.Text()); m != nil {
+			port, err := strconv.Atoi(m[1])
+			if err != nil || port < 1 || port > 65535 {
+				r.wrong(n, "exposure", want)
+				return Exposing{}
+			}
+			return Exposing{HostPort: port}
+		}
 		return Exposing{Service: r.name(n, "exposure")}
 	}
 	r.wrong(n, "exposure", want)
@@ -330,7 +340,7 @@ func (r *fileReader) accepts(n yamldoc.Node) []Accept {
 		r.fields(item, "an accept entry", map[string]func(yamldoc.Node){
 			"kind": text(&a.Kind, "kind"), "namespace": text(&a.Namespace, "namespace"), "name": text(&a.Name, "name"),
 			"port": func(n yamldoc.Node) { a.Port = r.port(n, "port") }, "reason": text(&a.Reason, "reason"),
-			"until": func(n yamldoc.Node) { a.Until = r.date(n) },
+			"until": func(n yamldoc.Node) { a.Until, a.UntilAt = r.date(n), r.at(n) },
 		})
 		for _, field := range []string{"kind", "name", "reason"} {
 			if item.Get(field).Text() == "" {

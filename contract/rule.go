@@ -11,9 +11,9 @@ var pages embed.FS
 
 // rules is every rule; its page is rules/<id>.md.
 var rules = []Rule{
-	{ID: "accept-expired", Severity: Warning, Summary: "an accept entry is past its last day"},
+	{ID: "accept-expired", Severity: Error, Summary: "an accept entry is past its last day"},
 	{ID: "accept-reason", Severity: Warning, Summary: "an accept entry still waits for its reason"},
-	{ID: "accept-unused", Severity: Info, Summary: "an accept entry accepts nothing in the manifests"},
+	{ID: "accept-unused", Severity: Warning, Summary: "an accept entry accepts nothing in the manifests"},
 	{ID: "appproject-destination", Severity: Error, Summary: "a namespace of the contract is not a destination of its AppProject"},
 	{ID: "appproject-undeclared", Severity: Warning, Summary: "a destination of an AppProject is not in the contract"},
 	{ID: "contract-field", Severity: Error, Summary: "a field of the contract is unknown, missing or of the wrong type"},

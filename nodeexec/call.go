@@ -74,6 +74,7 @@ func (n *Node) attempt(ctx context.Context, c Command, argv []string, control st
 	defer proc.close()
 	cl.read()
 	cl.feed()
+	cl.tell()
 
 	select {
 	case <-cl.report.bothEndC:
@@ -152,6 +153,21 @@ func (cl *call) feed() {
 	}()
 }
 
+// tell lets the fleet know that the connection stands.
+func (cl *call) tell() {
+	started := cl.node.member.started
+	if started == nil {
+		return
+	}
+	go func() {
+		select {
+		case <-cl.report.startC:
+			started()
+		case <-cl.proc.exited:
+		}
+	}()
+}
+
 // writeOnly hides *os.File's ReadFrom, which would hold a reference to it
 // while it waits for the caller's reader.
 type writeOnly struct{ io.Writer }
@@ -223,6 +239,7 @@ func (cl *call) stop(cause error) (Result, *Error) {
 		case <-cl.report.startC:
 			started = true
 		case <-cl.proc.exited:
+		case <-cl.node.member.abandon:
 		case <-time.After(attempt):
 		}
 	}
@@ -269,6 +286,7 @@ func (cl *call) stopRemote() Remote {
 	case <-cl.report.bothEndC:
 	case <-cl.proc.exited:
 		cl.quiet()
+	case <-cl.node.member.abandon:
 	case <-timeout:
 	}
 	_, ended, _, _, killed := cl.report.state()
@@ -300,6 +318,8 @@ func (cl *call) killFromOutside() Remote {
 	select {
 	case <-killer.report.bothEndC:
 	case <-killer.proc.exited:
+	case <-cl.node.member.abandon:
+		killer.proc.kill()
 	case <-ctx.Done():
 		killer.proc.kill()
 	}

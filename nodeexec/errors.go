@@ -24,6 +24,7 @@ const (
 	KindSudo        Kind = "sudo"         // sudo wants a password or refuses; nothing ran
 	KindDeadline    Kind = "deadline"     // the deadline passed; see Error.Remote
 	KindCanceled    Kind = "canceled"     // the context was cancelled; see Error.Remote
+	KindNotStarted  Kind = "not-started"  // the fleet was stopped before the node's turn; nothing ran
 	KindLost        Kind = "lost"         // the connection broke after the command had started
 	KindProtocol    Kind = "protocol"     // what came back makes no sense: 0 with nothing run, a shim's fault
 	KindStream      Kind = "stream"       // the caller's own Stdin, Stdout or Stderr failed
@@ -71,7 +72,7 @@ func (e *Error) Unwrap() error {
 		return e.Err
 	case e.Kind == KindDeadline:
 		return context.DeadlineExceeded
-	case e.Kind == KindCanceled:
+	case e.Kind == KindCanceled, e.Kind == KindNotStarted:
 		return context.Canceled
 	}
 	return nil

@@ -46,6 +46,7 @@ type Options struct {
 type Node struct {
 	target  inventory.Target
 	options Options
+	member  member
 }
 
 // Open returns the node that the target describes. Nothing is started and

@@ -28,6 +28,5 @@ controlplane: controlplane-build ## run it with sample data until Ctrl-C
 		--seed bench/controlplane/sample/services.yaml
 
 controlplane-test: controlplane-build ## test the control plane and its helpers against the built binary
-	go -C bench/controlplane vet ./...
-	go -C bench/controlplane test ./...
+	go -C bench/controlplane test ./seed
 	go test -tags integration ./bench/cptest ./bench/faultproxy

@@ -108,11 +108,14 @@ func TestUpAndDown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "bench")
 	t.Cleanup(func() { assert.NoError(t, nodes.Down(context.Background(), dir)) })
 	require.NoError(t, nodes.Down(ctx, dir), "nothing there is no error")
-	spec := nodes.Spec{Fast: true, Nodes: []nodes.Node{{Name: "node1"}, {Name: "node2", Shell: "dash"}}}
+	spec := nodes.Spec{Fast: true, Nodes: []nodes.Node{
+		{Name: "node1", Files: map[string]string{"/etc/bytes": "\xff\x00"}}, {Name: "node2", Shell: "dash"},
+	}}
 
 	b, err := nodes.Up(ctx, dir, spec)
 	require.NoError(t, err)
 	assert.Equal(t, "node2\n", login(t, b, "node2", "", "hostname").stdout)
+	assert.Equal(t, "\xff\x00", login(t, b, "node1", "", "cat /etc/bytes").stdout)
 	first := stateOf(t, dir)
 
 	again, err := nodes.Up(ctx, dir, spec)

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ const stateFile = "state.json"
 type state struct {
 	Schema     string   `json:"schema"` // nestor.bench/v1
 	Namespaced bool     `json:"namespaced"`
-	Spec       Spec     `json:"spec"` // defaults filled in
+	Spec       Spec     `json:"spec"` // defaults filled in; on disk, digested
 	Outer      process  `json:"outer"`
 	Hub        process  `json:"hub"`
 	Uplink     string   `json:"uplink"`
@@ -41,7 +42,8 @@ type member struct {
 const stateSchema = "nestor.bench/v1"
 
 // Open finds the bench that stands in a folder, running or not. Without one
-// the error matches fs.ErrNotExist.
+// the error matches fs.ErrNotExist. The content of Node.Files is not kept:
+// digests stand in its place.
 func Open(dir string) (*Bench, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -133,12 +135,33 @@ func (s state) sameAs(asked state) bool {
 			s.Spec.Nodes[i].Port = 0
 		}
 	}
-	return s.Namespaced == asked.Namespaced && reflect.DeepEqual(s.Spec, asked.Spec)
+	return s.Namespaced == asked.Namespaced && reflect.DeepEqual(s.Spec.digested(), asked.Spec.digested())
+}
+
+// digested returns a copy with the digests of files in the place of their
+// content, which may be large and need not be text.
+func (s Spec) digested() Spec {
+	s.Nodes = slices.Clone(s.Nodes)
+	for i, n := range s.Nodes {
+		if n.Files == nil {
+			continue
+		}
+		s.Nodes[i].Files = map[string]string{}
+		for file, content := range n.Files {
+			if !strings.HasPrefix(content, "sha256:") {
+				content = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(content)))
+			}
+			s.Nodes[i].Files[file] = content
+		}
+	}
+	return s
 }
 
 // save writes the state; it replaces the file in one step.
 func (b *Bench) save() error {
-	content, err := json.MarshalIndent(b.state, "", "  ")
+	s := b.state
+	s.Spec = s.Spec.digested()
+	content, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}

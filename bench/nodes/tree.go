@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -199,7 +200,13 @@ func sshdConfig(n Node, fast bool) string {
 		"AuthorizedKeysFile .ssh/authorized_keys",
 		"PermitRootLogin prohibit-password",
 	)
-	lines = append(lines, sshdCommon...)
+	for _, line := range sshdCommon {
+		keyword, _, _ := strings.Cut(line, " ")
+		own := func(l string) bool { return strings.HasPrefix(l, keyword+" ") }
+		if !slices.ContainsFunc(n.SSHD, own) { // sshd takes the last MaxStartups, not the first
+			lines = append(lines, line)
+		}
+	}
 	if fast {
 		lines = append(lines, "KexAlgorithms curve25519-sha256")
 	}

@@ -638,7 +638,7 @@ var harmless = []defect{
 	{name: "leftover that is accepted", edits: []edit{
 		{added, "", leftovers["Gateway"]},
 		{endpoints, "accept:\n", "accept:\n  - {kind: Gateway, namespace: argocd, name: edge, reason: until the switch, until: 2027-01-31}\n"},
-	}},
+	}, infos: []want{{"l7-leftover", added, line("name: ")}}},
 	{name: "template that is accepted", edits: []edit{
 		{added, "", "apiVersion: v1\nkind: Service\nmetadata: {name: ui}\nspec: {{ .Values.spec }}\n"},
 		{endpoints, "accept:\n", "accept:\n  - {kind: File, name: apps/added.yaml, reason: rendered by the role that installs it}\n"},

@@ -17,7 +17,6 @@ import (
 
 	"github.com/nestor-tools/nestor/contract"
 	"github.com/nestor-tools/nestor/contract/manifest"
-	"github.com/nestor-tools/nestor/contract/report"
 )
 
 // contractFlags is where the contract and its manifests are.
@@ -162,108 +161,6 @@ func isTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-func newContractCheckCmd(c *cli, f *contractFlags) *cobra.Command {
-	var outputs []string
-	var failOn string
-	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Report what is not as promised, with the line on both sides",
-		Long: `Report what is not as promised: endpoints without their Service or NodePort,
-exposures that nobody promised, and what cannot be judged. Exit 0: nothing at
-or above --fail-on; 1: findings; 2: a part could not be evaluated.`,
-		Example: "  nestor contract check\n  nestor contract check --root bench/platform --output text --output sarif=findings.sarif",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if failOn != string(contract.Error) && failOn != string(contract.Warning) {
-				return fmt.Errorf("--fail-on %q: use error or warning", failOn)
-			}
-			targets, err := parseOutputs(outputs)
-			if err != nil {
-				return err
-			}
-			l, err := c.load(cmd, f, false)
-			if err != nil {
-				return err
-			}
-			findings := l.check()
-			if err := c.write(targets, findings, l, contract.Severity(failOn)); err != nil {
-				return err
-			}
-			summary := report.Count(findings)
-			switch {
-			case contract.Unevaluated(findings):
-				return fail(exitUnevaluated, nil)
-			case summary.Error > 0 || (failOn == string(contract.Warning) && summary.Warning > 0):
-				return fail(exitFindings, nil)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().StringArrayVarP(&outputs, "output", "o", []string{"text"}, "text, json, sarif, github, junit or markdown, for a file FORMAT=FILE; may be repeated")
-	cmd.Flags().StringVar(&failOn, "fail-on", "error", "the mildest severity that makes the exit code 1: error or warning")
-	return cmd
-}
-
-// output is a format and where it goes; "" is standard output.
-type output struct {
-	format report.Format
-	file   string
-}
-
-func parseOutputs(texts []string) ([]output, error) {
-	var all []output
-	onStdout := 0
-	for _, text := range texts {
-		name, file, toFile := strings.Cut(text, "=")
-		format, err := report.ParseFormat(name)
-		if err != nil {
-			return nil, fmt.Errorf("--output: %w", err)
-		}
-		if toFile && file == "" {
-			return nil, fmt.Errorf("--output %s: no file after =", text)
-		}
-		if !toFile {
-			onStdout++
-		}
-		all = append(all, output{format, file})
-	}
-	if onStdout > 1 {
-		return nil, errors.New("--output: only one format can go to standard output; write the others as FORMAT=FILE")
-	}
-	return all, nil
-}
-
-func (c *cli) write(targets []output, findings []contract.Finding, l *loaded, failOn contract.Severity) error {
-	o := report.Options{Rules: contract.Rules(), FailOn: failOn, Version: version}
-	if l.set.Contract != nil {
-		for _, e := range l.set.Endpoints {
-			o.Endpoints = append(o.Endpoints, e.ID)
-		}
-	}
-	for _, t := range targets {
-		if o.Root = ""; path.IsAbs(l.options.Prefix) && (t.format == report.SARIF || t.format == report.GitHub) {
-			o.Root = l.options.Prefix // they are read on other machines
-		}
-		if t.file == "" {
-			_, noColor := c.env("NO_COLOR")
-			o.Color = !noColor && isTerminal(c.out)
-			if err := report.Write(c.out, t.format, findings, o); err != nil {
-				return err
-			}
-			continue
-		}
-		o.Color = false
-		var text strings.Builder
-		if err := report.Write(&text, t.format, findings, o); err != nil {
-			return err
-		}
-		if err := os.WriteFile(t.file, []byte(text.String()), 0o644); err != nil {
-			return fmt.Errorf("--output %s: %w", t.format, err)
-		}
-	}
-	return nil
 }
 
 func newContractNodePortsCmd(c *cli, f *contractFlags) *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,14 @@ func errText(err error) string {
 	return err.Error()
 }
 
+// telling are the keywords of ssh_config that say where a connection goes, as
+// whom, and whom it trusts.
+var telling = []string{
+	"hostname", "port", "user", "proxyjump", "proxycommand", "identityfile", "identityagent", "identitiesonly", "certificatefile",
+	"hostkeyalias", "userknownhostsfile", "stricthostkeychecking", "localforward", "remoteforward", "dynamicforward",
+	"forwardagent", "localcommand", "permitlocalcommand", "remotecommand", "bindaddress", "bindinterface",
+}
+
 // print tells the story to people.
 func (s story) print(w io.Writer) error {
 	var b strings.Builder
@@ -156,9 +165,11 @@ func (s story) print(w io.Writer) error {
 		}
 	}
 	if s.effective != "" {
-		b.WriteString("\nwhat ssh makes of it (ssh -G):\n")
+		b.WriteString("\nwhat ssh makes of it (from ssh -G; all of it with --output json):\n")
 		for line := range strings.Lines(s.effective) {
-			fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
+			if keyword, _, _ := strings.Cut(line, " "); slices.Contains(telling, strings.ToLower(keyword)) {
+				fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
+			}
 		}
 	}
 	if s.viewErr != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
@@ -25,11 +26,18 @@ func (c *cli) open(t inventory.Target) *nodeexec.Node {
 // path may not exceed some hundred bytes.
 func (c *cli) controlDir() string {
 	if dir, ok := c.env("XDG_RUNTIME_DIR"); ok && filepath.IsAbs(dir) && len(dir) < 40 {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() && ours(info) {
 			return filepath.Join(dir, "nestor")
 		}
 	}
 	return filepath.Join("/tmp", "nestor-"+strconv.Itoa(os.Getuid()))
+}
+
+// ours says whether the file is this user's. Under sudo -E the folder is the
+// caller's: a folder of root's in it would shut the caller out.
+func ours(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
 }
 
 // shimView asks the shim what it would run and what ssh makes of it.

@@ -19,9 +19,11 @@ const (
 	HostNetwork          ExposureKind = "HostNetwork" // every port that the pod opens, declared or not
 )
 
-// Exposure is one way in. Two exposures are the same when all but Source are.
+// Exposure is one way in. Two exposures are the same when all but
+// their places are.
 type Exposure struct {
-	Source    Position // of what exposes: the type, the hostPort, the hostNetwork
+	Source    Position // of what exposes: the type, the address, the hostPort, the hostNetwork
+	PortAt    Position // of the port, the unknown place for HostNetwork
 	Kind      ExposureKind
 	Object    string // the kind of the object: Service, DaemonSet, ...
 	Namespace string
@@ -59,7 +61,7 @@ func Exposures(services []Service, workloads []Workload) []Exposure {
 func (s Service) Exposures() []Exposure {
 	var all []Exposure
 	for _, p := range s.Ports {
-		e := Exposure{Source: s.TypeAt, Object: "Service", Namespace: s.Namespace, Name: s.Name, Port: p.Port, PortName: p.Name,
+		e := Exposure{Source: s.TypeAt, PortAt: p.At, Object: "Service", Namespace: s.Namespace, Name: s.Name, Port: p.Port, PortName: p.Name,
 			Protocol: p.Protocol, NodePort: p.NodePort, System: IsSystem(s.Namespace, s.Name)}
 		switch s.Type {
 		case NodePortType:
@@ -69,10 +71,10 @@ func (s Service) Exposures() []Exposure {
 			e.Kind = LoadBalancerExposure
 			all = append(all, e)
 		}
-		for _, ip := range s.ExternalIPs {
-			if s.Type != ExternalName && !isLoopback(ip) {
+		for _, address := range s.ExternalIPs {
+			if s.Type != ExternalName && !isLoopback(address.IP) {
 				x := e
-				x.Kind, x.HostIP, x.NodePort = ExternalIP, ip, p.Port
+				x.Source, x.Kind, x.HostIP, x.NodePort = address.At, ExternalIP, address.IP, p.Port
 				all = append(all, x)
 			}
 		}
@@ -97,7 +99,7 @@ func (w Workload) Exposures() []Exposure {
 		if host == 0 || isLoopback(p.HostIP) {
 			continue
 		}
-		all = append(all, Exposure{Source: at, Kind: HostPort, Object: w.Kind, Namespace: w.Namespace, Name: w.Name, Port: p.Port,
+		all = append(all, Exposure{Source: at, PortAt: p.At, Kind: HostPort, Object: w.Kind, Namespace: w.Namespace, Name: w.Name, Port: p.Port,
 			PortName: p.Name, Protocol: p.Protocol, NodePort: host, HostIP: p.HostIP, Implied: implied, System: system})
 	}
 	return all

@@ -19,8 +19,8 @@ func TestService_Exposures(t *testing.T) {
 		{"ClusterIP", kube.Service{Type: kube.ClusterIP, Ports: ports}, nil},
 		{"NodePort", kube.Service{Type: kube.NodePortType, Ports: ports}, []string{"NodePort 80/TCP 30080 ", "NodePort 53/UDP 0 "}},
 		{"LoadBalancer", kube.Service{Type: kube.LoadBalancer, Ports: ports}, []string{"LoadBalancer 80/TCP 30080 ", "LoadBalancer 53/UDP 0 "}},
-		{"ExternalName", kube.Service{Type: kube.ExternalName, Ports: ports, ExternalIPs: []string{"192.0.2.1"}}, nil},
-		{"external address", kube.Service{Type: kube.ClusterIP, Ports: ports[:1], ExternalIPs: []string{"192.0.2.1", "127.0.0.1"}}, []string{"ExternalIP 80/TCP 80 192.0.2.1"}},
+		{"ExternalName", kube.Service{Type: kube.ExternalName, Ports: ports, ExternalIPs: []kube.Address{{IP: "192.0.2.1"}}}, nil},
+		{"external address", kube.Service{Type: kube.ClusterIP, Ports: ports[:1], ExternalIPs: []kube.Address{{IP: "192.0.2.1"}, {IP: "127.0.0.1"}}}, []string{"ExternalIP 80/TCP 80 192.0.2.1"}},
 		{"no port", kube.Service{Type: kube.NodePortType}, nil},
 	}
 	for _, c := range cases {

@@ -33,7 +33,13 @@ type Service struct {
 	Selector    map[string]string
 	SelectorAt  Position
 	Ports       []ServicePort
-	ExternalIPs []string
+	ExternalIPs []Address
+}
+
+// Address is one of spec.externalIPs.
+type Address struct {
+	IP string
+	At Position
 }
 
 // ServicePort is one of spec.ports.

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/nestor-tools/nestor/contract/kube"
 	"github.com/nestor-tools/nestor/contract/yamldoc"
@@ -20,7 +21,15 @@ func (r *reader) rbac(o kube.Object, n yamldoc.Node) {
 	case "RoleBinding", "ClusterRoleBinding":
 		b := Binding{Object: o, Role: kube.Object{Kind: n.Get("roleRef", "kind").Text(), Name: n.Get("roleRef", "name").Text(), At: r.at(n.Get("roleRef"))}}
 		for s := range n.Get("subjects").Items() {
-			if s.Get("kind").Text() == "ServiceAccount" {
+			switch name := s.Get("name").Text(); s.Get("kind").Text() {
+			case "Group":
+				b.Groups = append(b.Groups, name)
+			case "User": // an account goes by such a name as well
+				if account, ok := strings.CutPrefix(name, "system:serviceaccount:"); ok {
+					namespace, name, _ := strings.Cut(account, ":")
+					b.Accounts = append(b.Accounts, kube.Object{Kind: "ServiceAccount", Namespace: namespace, Name: name, At: r.at(s)})
+				}
+			case "ServiceAccount":
 				b.Accounts = append(b.Accounts, kube.Object{Kind: "ServiceAccount", Namespace: s.Get("namespace").Text(), Name: s.Get("name").Text(), At: r.at(s)})
 			}
 		}

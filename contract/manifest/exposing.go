@@ -45,7 +45,7 @@ func (r *reader) service(o kube.Object, n yamldoc.Node) {
 		}
 	}
 	for ip := range spec.Get("externalIPs").Items() {
-		s.ExternalIPs = append(s.ExternalIPs, ip.Text())
+		s.ExternalIPs = append(s.ExternalIPs, kube.Address{IP: ip.Text(), At: r.at(ip)})
 	}
 	for p := range spec.Get("ports").Items() {
 		r.checkCase(p, portFields)

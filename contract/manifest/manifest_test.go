@@ -197,11 +197,15 @@ func TestRead_Fails(t *testing.T) {
 	_, err := manifest.Read(ctx, fstest.MapFS{"a.yaml": {Data: []byte(clusterIP)}}, manifest.Options{})
 	assert.ErrorIs(t, err, context.Canceled)
 
-	tree, err := manifest.Read(context.Background(), unreadable{fstest.MapFS{"a.yaml": {Data: []byte(clusterIP)}, "b.yaml": {Data: []byte(clusterIP)}}}, manifest.Options{})
+	tree, err := manifest.Read(context.Background(), unreadable{fstest.MapFS{"a.yaml": {Data: []byte(clusterIP)}, "b.yaml": {Data: []byte(clusterIP)}, "closed/c.yaml": {Data: []byte(clusterIP)}, "d/e.yaml": {Data: []byte(clusterIP)}}}, manifest.Options{})
 	require.NoError(t, err)
-	require.Len(t, tree.Problems, 1, "said, and the other file is read")
-	assert.Equal(t, manifest.Unread, tree.Problems[0].Kind)
-	assert.Len(t, tree.Services, 1)
+	var files []string
+	for _, p := range tree.Problems {
+		assert.Equal(t, manifest.Unread, p.Kind)
+		files = append(files, p.At.File)
+	}
+	assert.Equal(t, []string{"closed", "a.yaml"}, files, "said, and the others are read")
+	assert.Len(t, tree.Services, 2)
 }
 
 func TestRead_Links(t *testing.T) {
@@ -222,14 +226,21 @@ func TestRead_Links(t *testing.T) {
 	assert.Equal(t, []string{"folder", "outside.yaml"}, files)
 }
 
-// unreadable refuses to open a.yaml.
+// unreadable refuses to open the file a.yaml and the folder closed.
 type unreadable struct{ fstest.MapFS }
 
 func (u unreadable) Open(name string) (fs.File, error) {
-	if name == "a.yaml" {
+	if name == "a.yaml" || name == "closed" {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("permission denied")}
 	}
 	return u.MapFS.Open(name)
+}
+
+func (u unreadable) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == "closed" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("permission denied")}
+	}
+	return u.MapFS.ReadDir(name)
 }
 
 // Whatever the number of workers, the result is the same.

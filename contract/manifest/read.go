@@ -60,7 +60,7 @@ func Read(ctx context.Context, tree fs.FS, o Options) (*Tree, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all := found
+	all := found // what the names alone told comes first
 	for _, part := range parts {
 		all.merge(part)
 	}
@@ -86,8 +86,12 @@ func ReadBytes(name string, b []byte) *Tree {
 func list(tree fs.FS, o Options) (names []string, found *Tree, err error) {
 	found = &Tree{}
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
+		if err != nil && name == "." {
 			return err
+		}
+		if err != nil {
+			found.Problems = append(found.Problems, Problem{Kind: Unread, At: kube.Position{File: path.Join(o.Prefix, name)}, Message: err.Error()})
+			return fs.SkipDir
 		}
 		skip := name != "." && slices.Contains(o.Skip, name)
 		base := path.Base(name)

@@ -103,6 +103,7 @@ type Binding struct {
 	kube.Object
 	Role     kube.Object // kind and name
 	Accounts []kube.Object
+	Groups   []string
 }
 
 // StorageClass is one of storage.k8s.io.

@@ -42,7 +42,11 @@ func ParseFormat(name string) (Format, error) {
 	if f := Format(name); slices.Contains(Formats(), f) {
 		return f, nil
 	}
-	return "", fmt.Errorf("unknown output format %q: use one of %q", name, Formats())
+	var known []string
+	for _, f := range Formats() {
+		known = append(known, string(f))
+	}
+	return "", fmt.Errorf("unknown output format %q: use one of %s", name, strings.Join(known, ", "))
 }
 
 // Options say how to write; the zero value is good.

@@ -122,7 +122,7 @@ func TestParseFormat(t *testing.T) {
 		assert.Equal(t, f, got)
 	}
 	_, err := report.ParseFormat("pdf")
-	require.EqualError(t, err, `unknown output format "pdf": use one of ["text" "json" "sarif" "github" "junit" "markdown"]`)
+	require.EqualError(t, err, `unknown output format "pdf": use one of text, json, sarif, github, junit, markdown`)
 	require.Error(t, report.Write(&bytes.Buffer{}, "pdf", nil, report.Options{}))
 }
 

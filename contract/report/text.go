@@ -24,6 +24,9 @@ const (
 	plain  = "\x1b[0m"
 )
 
+// widestPlace is how far the names of rules are moved to stand in a column.
+const widestPlace = 60
+
 func writeText(w io.Writer, findings []contract.Finding, o Options) error {
 	paint := func(code, s string) string {
 		if !o.Color {
@@ -42,7 +45,7 @@ func writeText(w io.Writer, findings []contract.Finding, o Options) error {
 		slices.SortStableFunc(group, worstFirst)
 		width := 0
 		for _, f := range group {
-			width = max(width, utf8.RuneCountInString(printable(o.place(f.Position))))
+			width = min(max(width, utf8.RuneCountInString(printable(o.place(f.Position)))), widestPlace)
 		}
 		fmt.Fprintln(&b, paint(bold, printable(groupName(id))))
 		for _, f := range group {

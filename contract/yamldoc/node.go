@@ -71,7 +71,12 @@ func (c Chunk) Parse() (root Node, problems []Problem) {
 	if len(c.Text) > MaxDocumentBytes {
 		return Node{}, []Problem{{Kind: Limit, Line: c.Line, Message: fmt.Sprintf("document of %d bytes, more than %d", len(c.Text), MaxDocumentBytes)}}
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(c.Text))
+	text := c.Text
+	if bytes.HasPrefix(text, []byte("%YAML 1.2")) {
+		// the parser knows 1.1 alone, and manifests mean the same in both
+		text = append([]byte("#"), text[1:]...)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, rest yaml.Node
 	err := dec.Decode(&doc)
 	if err == nil {
@@ -99,7 +104,11 @@ func (c Chunk) Parse() (root Node, problems []Problem) {
 	return Node{doc.Content[0], c.Line - 1}, nil
 }
 
-var errorLine = regexp.MustCompile(`^line (\d+): `)
+var (
+	errorLine = regexp.MustCompile(`^line (\d+): `)
+	// where a value or a line begins with {{ YAML has no text but a mapping
+	unquotedAction = regexp.MustCompile(`(?m)^[ \t]*(?:- +)*(?:[^\s#'"][^\n'"#]*: +)?\{\{`)
+)
 
 func (c Chunk) syntaxProblem(err error) Problem {
 	p := Problem{Kind: Syntax, Line: c.Line, Message: strings.TrimPrefix(err.Error(), "yaml: ")}
@@ -110,11 +119,11 @@ func (c Chunk) syntaxProblem(err error) Problem {
 			p.Line = c.Line + n - 1
 		}
 	}
-	switch at := bytes.Index(c.Text, []byte("{{")); {
-	case at >= 0:
+	switch at := unquotedAction.FindIndex(c.Text); {
+	case at != nil:
 		p.Kind = Template
 		p.Message = fmt.Sprintf("%s (near line %d)", p.Message, p.Line)
-		p.Line = c.Line + bytes.Count(c.Text[:at], []byte("\n"))
+		p.Line = c.Line + bytes.Count(c.Text[:at[1]], []byte("\n"))
 	case m != nil && strings.HasPrefix(p.Message, "did not find expected"):
 		// 0-based where the parser and not the scanner speaks; at most the last line
 		p.Line = min(p.Line+1, c.Line+bytes.Count(bytes.TrimRight(c.Text, "\r\n"), []byte("\n")))

@@ -28,8 +28,12 @@ func Split(stream []byte) []Chunk {
 		switch {
 		case hasContent(text):
 			chunks = append(chunks, Chunk{startLine, text})
-		case hasDirective(text):
-			return // %YAML and %TAG belong to the document that follows
+		case directive(text) >= 0:
+			// %YAML and %TAG belong to the document that follows
+			at := directive(text)
+			startLine += bytes.Count(text[:at], []byte("\n"))
+			start += at
+			return
 		}
 		start, startLine = end, line
 	}
@@ -103,6 +107,13 @@ func hasContent(text []byte) bool {
 	return false
 }
 
-func hasDirective(text []byte) bool {
-	return bytes.HasPrefix(text, []byte("%")) || bytes.Contains(text, []byte("\n%"))
+// directive finds the first line that starts with %, -1 without one.
+func directive(text []byte) int {
+	if bytes.HasPrefix(text, []byte("%")) {
+		return 0
+	}
+	if i := bytes.Index(text, []byte("\n%")); i >= 0 {
+		return i + 1
+	}
+	return -1
 }

@@ -35,6 +35,8 @@ func TestSplit(t *testing.T) {
 		{"end markers", "kind: a\n...\n# x\n---\nkind: b\n...\n", []doc{{1, "a"}, {5, "b"}}},
 		{"end without another start", "kind: a\n...\nkind: b\n", []doc{{1, "a"}, {3, "b"}}},
 		{"directives", "%YAML 1.1\n%TAG !e! tag:example.org,2000:\n---\nkind: !e!x a\n", []doc{{4, "a"}}},
+		{"a directive after an empty document", "# x\n---\n%YAML 1.2\n---\nkind: a\n", []doc{{5, "a"}}},
+		{"the version of today", "%YAML 1.2\n--- # first\nkind: a\n...\n# end\n", []doc{{3, "a"}}},
 		{"four dashes are no marker", "text: |\n  ----\nkind: a\n", []doc{{3, "a"}}},
 		{"dashes inside a block", "text: |\n  x\n  --- y\nkind: a\n", []doc{{4, "a"}}},
 		{"no line end at the end", "kind: a\n---\nkind: b", []doc{{1, "a"}, {3, "b"}}},
@@ -85,6 +87,8 @@ func TestParse_Problems(t *testing.T) {
 		{"bad UTF-8", "a: \xff\n", yamldoc.Syntax, 1},
 		{"template line", "a: 1\n{{- if x }}\nb: 2\n", yamldoc.Template, 2},
 		{"template that parses", "a: 1\nb: {{ x }}\n", yamldoc.Template, 2},
+		{"template value in an item", "- a: {{ x }}{{ y }}\n", yamldoc.Template, 1},
+		{"braces in a comment and in quotes", "# {{ x }}\na: \"{{ y }}\"\n b: 1\n", yamldoc.Syntax, 2}, // the mapping that is broken
 		{"duplicate", "a: 1\nb: 2\na: 3\n", yamldoc.Duplicate, 3},
 		{"duplicate in a large mapping", "a: 1\nb: 2\nc: 2\nd: 2\ne: 2\nf: 2\ng: 2\nh: 2\ni: 2\na: 3\n", yamldoc.Duplicate, 10},
 		{"duplicate that is quoted", "a: 1\n\"a\": 2\n", yamldoc.Duplicate, 2},

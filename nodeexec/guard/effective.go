@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
 )
 
 // Effective is what a target really leads to.
@@ -81,29 +83,10 @@ func (s SSH) jumps() []string {
 	var hosts []string
 	for jump := range strings.SplitSeq(s.ProxyJump, ",") {
 		if jump = strings.TrimSpace(jump); jump != "" {
-			hosts = append(hosts, hostOf(jump))
+			hosts = append(hosts, sshargs.Host(jump))
 		}
 	}
 	return hosts
-}
-
-// hostOf takes the host out of [scheme://][user@]host[:port], brackets around
-// an IPv6 address included.
-func hostOf(s string) string {
-	if _, rest, ok := strings.Cut(s, "://"); ok {
-		s = rest
-	}
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = s[i+1:]
-	}
-	if rest, ok := strings.CutPrefix(s, "["); ok {
-		s, _, _ = strings.Cut(rest, "]")
-		return s
-	}
-	if strings.Count(s, ":") == 1 {
-		s, _, _ = strings.Cut(s, ":")
-	}
-	return s
 }
 
 // addresses are those that the host resolves to, the host itself where it is

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
@@ -169,7 +170,7 @@ func noTunnel(c *check) *Refusal {
 		return c.refuse(RuleTunnel, ssh.ProxyCommand, "ansible_ssh_common_args", "is a proxy command without %%h, so it goes elsewhere than the address says")
 	}
 	for _, word := range strings.FieldsFunc(ssh.ProxyCommand, func(r rune) bool { return strings.ContainsRune(" \t'\"=,@;|&()", r) }) {
-		host := hostOf(word)
+		host := sshargs.Host(word)
 		a, err := netip.ParseAddr(host)
 		if localName(host) || err == nil && c.effective.isLocal(plain(a)) {
 			return c.refuse(RuleTunnel, ssh.ProxyCommand, "ansible_ssh_common_args", "is a proxy command through this machine (%s)", host)

@@ -26,6 +26,7 @@ type inventoryQuestion struct {
 	Path     string   `json:"path"`
 	Patterns []string `json:"patterns,omitempty"`
 	Argv     bool     `json:"argv"`
+	NoList   bool     `json:"no_list"`
 }
 
 type answer struct {

@@ -51,3 +51,18 @@ func BenchmarkSelect(b *testing.B) {
 		})
 	}
 }
+
+// TestLinear: ten times the hosts cost ten times the allocations, not more.
+func TestLinear(t *testing.T) {
+	allocated := func(n int) float64 {
+		fsys := fstest.MapFS{"hosts.yaml": &fstest.MapFile{Data: []byte(largeInventory(n))}}
+		return testing.AllocsPerRun(1, func() {
+			inv, err := Load(fsys, "hosts.yaml", nil)
+			require.NoError(t, err)
+			_, err = inv.Target("node00099", Prod)
+			require.NoError(t, err)
+		})
+	}
+	small, large := allocated(1000), allocated(10_000)
+	require.Less(t, large, 11*small, "allocations for 1,000 and 10,000 hosts")
+}

@@ -78,7 +78,7 @@ type PatternError struct {
 	Why     string
 }
 
-func (e *PatternError) Error() string { return fmt.Sprintf("pattern %q %s", e.Pattern, e.Why) }
+func (e *PatternError) Error() string { return fmt.Sprintf("pattern %.100q %s", e.Pattern, e.Why) }
 
 // Codes of warnings. The list is closed.
 const (

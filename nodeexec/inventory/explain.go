@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 // Explanation tells where a node's target comes from.
@@ -65,7 +68,7 @@ func (inv *Inventory) Explain(node string) (Explanation, error) {
 	if stack := r.explain("stack_id", "stack_id"); stack.Variable != "" {
 		x.Fields = append(x.Fields, stack)
 	}
-	x.Warnings = append(inv.nodeWarnings(h, x), inv.warnings...)
+	x.Warnings = append(inv.nodeWarnings(h, x), inv.Warnings()...)
 	return x, nil
 }
 
@@ -198,14 +201,18 @@ func (inv *Inventory) nodeWarnings(h *host, x Explanation) []Warning {
 		add(t.Origins["ansible_host"], WarnAnyAddress, "%s is no machine's address; ssh takes it for this one", t.Host)
 	}
 	for name, f := range t.sshOptionsByVariable(inv) {
-		switch f.name {
+		switch f.Name {
 		case "stricthostkeychecking":
-			if v := strings.ToLower(f.value); v == "no" || v == "off" || v == "false" {
-				add(t.Origins[name], WarnHostKeys, "%s switches host keys off (%s); nestor checks them all the same", name, f.value)
+			if v := strings.ToLower(f.Value); v == "no" || v == "off" || v == "false" {
+				add(t.Origins[name], WarnHostKeys, "%s switches host keys off (%s); nestor checks them all the same", name, f.Value)
+			}
+		case "userknownhostsfile":
+			if f.Value == "/dev/null" || strings.EqualFold(f.Value, "none") {
+				add(t.Origins[name], WarnHostKeys, "%s keeps no host keys (%s), so that every host is an unknown one; strict checking refuses it", name, f.Value)
 			}
 		case "proxyjump":
-			for _, jump := range strings.Split(f.value, ",") {
-				if at := jumpHost(jump); at == t.Host || at == t.Node {
+			for _, jump := range strings.Split(f.Value, ",") {
+				if at := sshargs.Host(jump); at == t.Host || at == t.Node {
 					add(t.Origins[name], WarnSelfJump, "%s jumps through %s, which is the node itself", name, at)
 				}
 			}
@@ -219,41 +226,25 @@ func (inv *Inventory) nodeWarnings(h *host, x Explanation) []Warning {
 
 // sshOptionsByVariable yields the options among a target's arguments with the
 // variable that holds each.
-func (t Target) sshOptionsByVariable(inv *Inventory) func(yield func(string, sshOption) bool) {
-	return func(yield func(string, sshOption) bool) {
+func (t Target) sshOptionsByVariable(inv *Inventory) func(yield func(string, sshargs.Option) bool) {
+	return func(yield func(string, sshargs.Option) bool) {
 		r := &resolver{inv: inv, host: inv.graph.hosts[t.Node], target: Target{Origins: map[string]Origin{}}}
 		for _, name := range argsNames {
 			_, v, ok, err := r.value(name)
 			if !ok || err != nil {
 				continue
 			}
-			words, err := splitShell(v.text)
+			words, err := shlex.Split(v.text)
 			if err != nil {
 				continue
 			}
-			for o := range sshOptions(words) {
+			for o := range sshargs.Options(words) {
 				if !yield(name, o) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// jumpHost takes the host out of [user@]host[:port] or an ssh:// URI.
-func jumpHost(jump string) string {
-	jump = strings.TrimPrefix(strings.TrimSpace(jump), "ssh://")
-	if i := strings.LastIndexByte(jump, '@'); i >= 0 {
-		jump = jump[i+1:]
-	}
-	if strings.HasPrefix(jump, "[") {
-		inside, _, _ := strings.Cut(jump[1:], "]")
-		return inside
-	}
-	if strings.Count(jump, ":") == 1 {
-		jump, _, _ = strings.Cut(jump, ":")
-	}
-	return jump
 }
 
 // sharing lists the other nodes with the same address and port. Those that

@@ -57,6 +57,8 @@ func TestHostileFiles(t *testing.T) {
 		{"not UTF-8", "[a]\nh\xff\n", "not UTF-8"},
 		{"binary", string([]byte{0x7f, 'E', 'L', 'F', 1, 0, 2, 0xff}), ""},
 		{"many ranges in a name", "[a]\nx" + strings.Repeat("[1:1]", 1_000_000) + "\n", "longer than"},
+		{"large YAML", "all:\n  hosts:\n" + strings.Repeat("    h:\n", 700_000), "YAML larger than 4 MiB"},
+		{"large INI", strings.Repeat("h a=b\n", 800_000), "-"},
 		{"literal bomb", "[a]\nh x=" + strings.Repeat("[", 60_000) + "\n", "-"},
 		{"long literal", "[a]\nh x={" + strings.Repeat("1:1,", 100_000) + "}\n", "-"},
 		{"script", "#!/bin/sh\necho {}\n", "inventory script"},

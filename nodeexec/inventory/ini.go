@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 var (
@@ -138,7 +140,7 @@ func (r *iniReader) entry(g *group, section, line string) error {
 
 // hostLine reads "name key=value ...", split into words as a shell would.
 func (r *iniReader) hostLine(g *group, line string) error {
-	words, err := splitWords(line, true)
+	words, err := shlex.SplitComments(line)
 	if err != nil {
 		return r.fail("the words of this line: %v", err)
 	}

@@ -36,12 +36,8 @@ func (inv *Inventory) Select(pattern string) ([]string, error) {
 	if len(regular) == 0 {
 		regular = []string{"all"}
 	}
-	// First what adds, then what both must hold, then what goes.
+	// First what adds, then what both must hold ("&"), then what goes ("!").
 	slices.SortStableFunc(other, func(a, b string) int { return strings.Compare(b[:1], a[:1]) })
-	slices.Reverse(other)
-	slices.SortStableFunc(other, func(a, b string) int {
-		return slices.Index([]byte("&!"), a[0]) - slices.Index([]byte("&!"), b[0])
-	})
 	var selected []*host
 	for _, part := range append(regular, other...) {
 		matched, err := inv.matchPart(pattern, strings.TrimLeft(part, "&!"))
@@ -97,6 +93,11 @@ func chosen(pattern string, hosts []*host) ([]string, error) {
 
 var colonPart = regexp.MustCompile(`(?:[^\s:\[\]]|\[[^\]]*\])+`)
 
+func hasPort(pattern string) bool {
+	_, port := splitPort(pattern)
+	return port != ""
+}
+
 // splitPattern splits at commas, or without any at colons, unless the whole
 // is a host's name or address.
 func splitPattern(inv *Inventory, pattern string) []string {
@@ -106,7 +107,7 @@ func splitPattern(inv *Inventory, pattern string) []string {
 		return []string{pattern}
 	case strings.Contains(pattern, ","):
 		parts = strings.Split(pattern, ",")
-	case strings.HasPrefix(pattern, "~") || isAddress(strings.TrimLeft(pattern, "!&")):
+	case isAddress(strings.TrimLeft(pattern, "!&")) || hasPort(pattern):
 		parts = []string{pattern}
 	default:
 		parts = colonPart.FindAllString(pattern, -1)
@@ -120,7 +121,10 @@ func splitPattern(inv *Inventory, pattern string) []string {
 	return kept
 }
 
-var subscripted = regexp.MustCompile(`^(.+)\[(?:(-?[0-9]+)|([0-9]+):([0-9]*))\]$`)
+var (
+	subscripted = regexp.MustCompile(`^(.+)\[(?:(-?[0-9]+)|([0-9]+):([0-9]*))\]$`)
+	dashed      = regexp.MustCompile(`^.+\[[0-9]+-[0-9]*\]$`)
+)
 
 // matchPart lists the hosts of one part of a pattern.
 func (inv *Inventory) matchPart(pattern, part string) ([]*host, error) {
@@ -128,7 +132,10 @@ func (inv *Inventory) matchPart(pattern, part string) ([]*host, error) {
 		return []*host{h}, nil
 	}
 	if part == "" || part[0] == '@' {
-		return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %q, which is not understood here", part)}
+		return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %.60q, which is not understood here", part)}
+	}
+	if part[0] != '~' && dashed.MatchString(part) {
+		return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %.60q; positions are [from:to], and this is no set of characters to Ansible", part)}
 	}
 	name, index := part, []string(nil)
 	if part[0] != '~' {
@@ -138,7 +145,7 @@ func (inv *Inventory) matchPart(pattern, part string) ([]*host, error) {
 	}
 	match, err := nameMatcher(name)
 	if err != nil {
-		return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %q: %v", part, err)}
+		return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %.60q, which cannot be read (Python's own regular expressions are not known here)", part)}
 	}
 	var found []*host
 	known := false
@@ -166,7 +173,7 @@ func (inv *Inventory) matchPart(pattern, part string) ([]*host, error) {
 }
 
 func (inv *Inventory) unknownName(name string) string {
-	why := fmt.Sprintf("names %q, which is neither a host nor a group of %s", name, inv.Name())
+	why := fmt.Sprintf("names %.60q, which is neither a host nor a group of %s", name, inv.Name())
 	if near := inv.nearest(name); len(near) > 0 {
 		why += "; nearest: " + strings.Join(near, ", ")
 	}
@@ -186,7 +193,7 @@ func subscript(pattern, part string, hosts []*host, index []string) ([]*host, er
 			from += len(hosts)
 		}
 		if from < 0 || from >= len(hosts) {
-			return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %q, past the %d hosts there are", part, len(hosts))}
+			return nil, &PatternError{Pattern: pattern, Why: fmt.Sprintf("holds %.60q, past the %d hosts there are", part, len(hosts))}
 		}
 		return hosts[from : from+1], nil
 	}
@@ -216,37 +223,43 @@ func nameMatcher(name string) (func(string) bool, error) {
 	return re.MatchString, nil
 }
 
+// globExpr translates a glob as Python's fnmatch does: a "]" right behind the
+// bracket is one of the set, a bracket that is not closed is itself.
 func globExpr(glob string) string {
 	var b strings.Builder
-	for i := 0; i < len(glob); i++ {
-		switch c := glob[i]; c {
+	for glob != "" {
+		at := strings.IndexAny(glob, "*?[")
+		if at < 0 {
+			at = len(glob)
+		}
+		b.WriteString(regexp.QuoteMeta(glob[:at]))
+		if glob = glob[at:]; glob == "" {
+			break
+		}
+		special, rest := glob[0], glob[1:]
+		glob = rest
+		switch special {
 		case '*':
 			b.WriteString(".*")
 		case '?':
 			b.WriteByte('.')
 		case '[':
-			start := i + 1
-			if start < len(glob) && glob[start] == '!' {
-				start++
-			}
+			set, negated := strings.CutPrefix(rest, "!")
 			end := -1
-			if start < len(glob) { // a "]" right after the bracket is one of the set
-				end = strings.IndexByte(glob[start+1:], ']')
+			if set != "" {
+				end = strings.IndexByte(set[1:], ']') + 1
 			}
-			if end < 0 {
+			if end < 1 {
 				b.WriteString(`\[`)
 				continue
 			}
-			set := glob[start : start+1+end]
+			glob = set[end+1:]
 			b.WriteByte('[')
-			if start > i+1 {
+			if negated {
 				b.WriteByte('^')
 			}
-			b.WriteString(strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(set))
+			b.WriteString(strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(set[:end]))
 			b.WriteByte(']')
-			i = start + 1 + end
-		default:
-			b.WriteString(regexp.QuoteMeta(string(c)))
 		}
 	}
 	return b.String()

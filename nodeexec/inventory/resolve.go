@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 // The variables behind each field. Of several that are set, the first one in
@@ -47,15 +50,18 @@ type resolver struct {
 	inv    *Inventory
 	host   *host
 	target Target
+	env    bool // the value that was resolved last depends on the environment
 }
 
 // value resolves the variable that counts among names. ok is false where none
 // is set. One that cannot be resolved is an error even where another one
 // counts: it is one in Ansible.
 func (r *resolver) value(names ...string) (winner string, v Value, ok bool, err error) {
+	r.env = false
 	for _, name := range names {
 		e := &evaluation{inv: r.inv}
 		found, err := e.variable(r.host, name)
+		r.env = r.env || e.env
 		if err != nil {
 			return "", Value{}, false, r.fail(name, err)
 		}
@@ -102,10 +108,17 @@ func (r *resolver) word(field string, names ...string) (string, error) {
 	return "", r.fail(name, fmt.Errorf("is %s, not a string", v.typ))
 }
 
+// A node is declared to be the bench by whoever writes the inventory, not by
+// whoever runs nestor.
+var errFromEnvironment = errors.New("depends on the environment; a declaration is written in the inventory")
+
 func (r *resolver) kind(want Kind) error {
 	word, err := r.word("target_kind")
 	if err != nil {
 		return err
+	}
+	if r.env {
+		return r.fail("target_kind", errFromEnvironment)
 	}
 	switch r.target.Kind = Kind(word); r.target.Kind {
 	case "", Lima, Prod:
@@ -125,6 +138,9 @@ func (r *resolver) stack() (err error) {
 	name, v, ok, err := r.value("local_bench")
 	if err != nil || !ok {
 		return err
+	}
+	if r.env {
+		return r.fail(name, errFromEnvironment)
 	}
 	if v.typ != Bool {
 		return r.fail(name, fmt.Errorf("is %q, not true or false", v))
@@ -254,7 +270,7 @@ func (r *resolver) sshArgs() error {
 		if v.typ != String {
 			return r.fail(found, fmt.Errorf("is %s, not a string", v.typ))
 		}
-		words, err := splitShell(v.text)
+		words, err := shlex.Split(v.text)
 		if err != nil {
 			return r.fail(found, fmt.Errorf("is %q: %w", v.text, err))
 		}
@@ -275,8 +291,8 @@ func (r *resolver) sshArgs() error {
 }
 
 func (r *resolver) yieldTo(args []string) {
-	for option := range sshOptions(args) {
-		switch strings.ToLower(option.name) {
+	for option := range sshargs.Options(args) {
+		switch strings.ToLower(option.Name) {
 		case "port":
 			r.target.Port = 0
 		case "user":

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/shlex"
 )
 
 // words makes words of the alphabet, the same ones each time.
@@ -103,9 +105,9 @@ func TestSplitShell(t *testing.T) {
 	}
 	texts = append(texts, words(3000, 10, "ab '\"\\#\n\t-=", 4)...)
 	for i, want := range ask(t, question{Shlex: texts}).Shlex {
-		got, err := splitShell(texts[i])
+		got, err := shlex.Split(texts[i])
 		requireWords(t, texts[i], want.Words, got, err)
-		got, err = splitWords(texts[i], true)
+		got, err = shlex.SplitComments(texts[i])
 		requireWords(t, texts[i], want.Commented, got, err)
 	}
 }

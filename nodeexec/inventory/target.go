@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
 )
 
 // Kind says what a node is for. It is declared in the inventory as
@@ -138,9 +140,9 @@ func (t Target) checkSSHArgs(variable string, args []string) error {
 			return t.refuse(variable, word, why)
 		}
 	}
-	for o := range sshOptions(args) {
-		if o.problem != "" {
-			return t.refuse(variable, o.word, o.problem)
+	for o := range sshargs.Options(args) {
+		if o.Problem != "" {
+			return t.refuse(variable, o.Word, o.Problem)
 		}
 	}
 	return nil

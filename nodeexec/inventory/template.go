@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/vault"
 )
 
 // The part of Jinja that connections use: {{ variable }}, attributes and
@@ -43,6 +45,7 @@ type evaluation struct {
 	inv   *Inventory
 	open  []step // the variables being resolved, to find those that hold themselves
 	steps int
+	env   bool // something came from the environment
 }
 
 type step struct {
@@ -118,7 +121,8 @@ func (e *evaluation) variable(h *host, name string) (operand, error) {
 func (e *evaluation) settle(h *host, v Value) (Value, error) {
 	switch {
 	case v.typ == Vault:
-		return e.inv.openVault(v)
+		plain, err := vault.Decrypt([]byte(v.text), e.inv.opts.VaultPassword)
+		return Value{typ: String, text: string(plain), unsafe: true, origin: v.origin}, err
 	case v.typ == String && !v.unsafe && isTemplate(v.text):
 		text, err := e.render(h, v.text)
 		if err != nil {
@@ -468,6 +472,7 @@ func (p *expression) lookupEnv(args []operand) (operand, error) {
 	if len(args) < 2 || len(args) > 3 || len(strings.Fields(args[1].value.text)) == 0 {
 		return operand{}, fmt.Errorf("lookup('env', ...) with these arguments %w", errNeedsAnsible)
 	}
+	p.e.env = true
 	if s, ok := p.e.inv.opts.Env(strings.Fields(args[1].value.text)[0]); ok {
 		return operand{value: stringValue(s, Origin{})}, nil
 	}

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/nestor-tools/nestor/nodeexec/inventory/internal/vault"
 )
 
 // layer is variables of one strength: those that a host or group has inline,
@@ -239,7 +241,7 @@ func (l *loader) varsLayer(name string, info fs.FileInfo) ([]layer, error) {
 	}
 	shown := l.opts.shown(name)
 	b, err := l.read(name)
-	if errors.Is(err, errClosedVault) {
+	if errors.Is(err, vault.ErrClosed) {
 		return []layer{{sealed: shown}}, nil
 	}
 	if err != nil {

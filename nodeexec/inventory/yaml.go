@@ -20,7 +20,7 @@ const maxMerged = 1_000_000
 // keys wins (with a remark), "<<" merges, scalars are YAML 1.1.
 func (l *loader) parseYAML(file string, b []byte) (Value, error) {
 	if len(b) > maxYAML {
-		return Value{}, &ReadError{Origin: Origin{File: file}, Why: fmt.Sprintf("YAML larger than %d MiB", maxYAML>>20)}
+		return Value{}, &ReadError{Origin: Origin{File: file}, Why: fmt.Sprintf("YAML larger than %d MiB; JSON and INI may be larger", maxYAML>>20), Err: errSyntax}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	var doc yaml.Node

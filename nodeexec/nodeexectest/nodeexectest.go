@@ -13,6 +13,7 @@ package nodeexectest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,14 +65,22 @@ func (n *Node) Calls() []Call {
 // node does: to the command's writers, or in the Result.
 func (n *Node) Run(ctx context.Context, c nodeexec.Command) (nodeexec.Result, error) {
 	began := time.Now()
-	if err := ctx.Err(); err != nil {
-		return nodeexec.Result{}, &nodeexec.Error{Node: n.NodeName, Kind: nodeexec.KindCanceled, Remote: nodeexec.RemoteNone, Argv: c.Argv, Detail: err.Error(), Err: err}
+	fail := func(kind nodeexec.Kind, detail string, err error) (nodeexec.Result, error) {
+		return nodeexec.Result{}, &nodeexec.Error{Node: n.NodeName, Kind: kind, Remote: nodeexec.RemoteNone, Argv: c.Argv, Detail: detail, Err: err}
+	}
+	if len(c.Argv) == 0 {
+		return fail(nodeexec.KindInvalid, "no command", nil)
+	}
+	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+		return fail(nodeexec.KindDeadline, "the deadline passed before it started", err)
+	} else if err != nil {
+		return fail(nodeexec.KindCanceled, "cancelled before it started", err)
 	}
 	call := Call{Command: c}
 	if c.Stdin != nil {
 		input, err := io.ReadAll(c.Stdin)
 		if err != nil {
-			return nodeexec.Result{}, &nodeexec.Error{Node: n.NodeName, Kind: nodeexec.KindStream, Remote: nodeexec.RemoteNone, Argv: c.Argv, Detail: "read stdin: " + err.Error(), Err: err}
+			return fail(nodeexec.KindStream, "read stdin: "+err.Error(), err)
 		}
 		call.Input = input
 	}
@@ -88,9 +97,13 @@ func (n *Node) Run(ctx context.Context, c nodeexec.Command) (nodeexec.Result, er
 		to   io.Writer
 		kept *nodeexec.Output
 	}{{reply.Stdout, c.Stdout, &res.Stdout}, {reply.Stderr, c.Stderr, &res.Stderr}} {
-		if s.to == nil {
+		if s.to == nil || s.kept == &res.Stderr { // the real one keeps the end of stderr in any case
 			s.kept.Head = []byte(s.text)
-		} else if _, err := io.Copy(s.to, bytes.NewReader([]byte(s.text))); err != nil {
+		}
+		if s.to == nil {
+			continue
+		}
+		if _, err := io.Copy(s.to, bytes.NewReader([]byte(s.text))); err != nil {
 			return res, &nodeexec.Error{Node: n.NodeName, Kind: nodeexec.KindStream, Remote: nodeexec.RemoteGone, Argv: c.Argv, Detail: "write output: " + err.Error(), Err: err}
 		}
 	}
@@ -100,11 +113,12 @@ func (n *Node) Run(ctx context.Context, c nodeexec.Command) (nodeexec.Result, er
 // StubShim writes bash lines to a file that goes with the test, and returns
 // its path for nodeexec.Options.Shim (or NODE_EXEC_SHIM for the binary). The
 // lines get "NODE -- ARGV..." as arguments and run in the folder of the test;
-// what they print and their exit code are the Result.
+// what they print and their exit code are the Result. They read the command's
+// Stdin, or /dev/null where it has none.
 func StubShim(t testing.TB, lines string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shim.sh")
-	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/usr/bin/env bash\n%s\n", lines), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/usr/bin/env bash\ncase $NODE_EXEC_WRAP in *:lifeline) exec </dev/null ;; esac\n%s\n", lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

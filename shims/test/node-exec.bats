@@ -168,7 +168,7 @@ setup() {
     set -euo pipefail
     shopt -s nocasematch
     IFS=,; trap "echo trapped" USR1; set -- a b; cd /
-    snapshot() { set +o; shopt; trap; pwd; printf "%q\n" "$IFS" "$@"; export -p; declare -F | grep -v -e node_exec -e snapshot; declare -p | grep -v -e "^declare -a[r]* \(BASH\|FUNC\|PIPE\)" -e " _=" -e BASH_ -e " \(LINENO\|RANDOM\|SRANDOM\|EPOCH[A-Z]*\|SECONDS\|FUNCNAME\|PIPESTATUS\|before\|after\|COLUMNS\|LINES\)="; }
+    snapshot() { set +o; shopt; trap; pwd; printf "%q\n" "$IFS" "$@"; export -p; declare -F | grep -v -e node_exec -e snapshot; declare -p | grep -v -e _node_exec_file= -e "^declare -a[r]* \(BASH\|FUNC\|PIPE\)" -e " _=" -e BASH_ -e " \(LINENO\|RANDOM\|SRANDOM\|EPOCH[A-Z]*\|SECONDS\|FUNCNAME\|PIPESTATUS\|before\|after\|COLUMNS\|LINES\)="; }
     export NODE_EXEC_NODE=node1 NODE_EXEC_TRANSPORT=ssh NODE_EXEC_HOST=h
     before=$(snapshot "$@")
     . '"$shims"'/node-exec.sh
@@ -179,6 +179,91 @@ setup() {
   echo "$output" # shown where the test fails
   [ "$status" -eq 0 ]
   [ -z "$output" ]
+}
+
+# caller LINES: a bash of its own that sources the shim after the lines and calls it.
+caller() {
+  run --separate-stderr bash -c "$1
+    . '$shims/node-exec.sh'; node_exec node1 'a b' '*'"
+}
+
+@test "what the caller defines does not reach the call" {
+  target FAKE='exit 3'
+  ours='line lines key node want effective cmd opts wrap code word t_NODE t_HOST LC_ALL'
+  plain='' builtins='printf exec shift local set shopt unset command type'
+  for transport in ssh lima; do
+    export NODE_EXEC_TRANSPORT=$transport
+    caller ''
+    plain=$output
+    [ "$status" -eq 3 ]
+    echo 'echo from BASH_ENV' >"$BATS_TEST_TMPDIR/env"
+    for preamble in "for v in $ours; do readonly \$v=zz; done" \
+      "for f in ssh limactl sh grep tee $builtins; do . <(echo \$f '() { :; }'); done; export -f ssh grep" \
+      'shopt -s expand_aliases; alias printf=false exec=false local=false command=false' \
+      'set -a' \
+      'shopt -s nullglob failglob extglob nocasematch; set -u -o pipefail -f -C -o posix' \
+      'IFS=0; readonly IFS' 'IFS=/' 'FUNCNEST=2' 'export SHELLOPTS BASHOPTS; set -u' \
+      "export BASH_ENV=$BATS_TEST_TMPDIR/env" \
+      'export LC_ALL=xx_XX.nope' 'export LC_ALL=POSIX'; do
+      caller "$preamble"
+      echo "$transport: $preamble: $status: $output: $stderr"
+      [ "$status" -eq 3 ]
+      [ "$output" = "$plain" ]
+    done
+  done
+}
+
+@test "a DEBUG trap that is inherited leaves the exit code alone" {
+  target NODE_EXEC_TRANSPORT=lima FAKE='exit 3'
+  run bash -c ". '$shims/node-exec.sh'; set -T; trap 'echo trapped' DEBUG; node_exec node1 true"
+  [ "$status" -eq 3 ]
+}
+
+@test "other shells are told that this is bash, and run nothing" {
+  target
+  for shell in zsh dash 'busybox ash'; do
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr $shell -c ". '$shims/node-exec.sh'; echo after \$?" </dev/null
+    [ "$output" = 'after 125' ]
+    [[ $stderr == 'node-exec: written for bash'* ]]
+  done
+}
+
+@test "it is found again from another folder" {
+  target
+  run --separate-stderr bash -c "cd '$shims'; . ./node-exec.sh; cd /; node_exec node1 true"
+  [ "$status" -eq 0 ]
+}
+
+@test "a kind stated in the environment, or an empty one, counts too" {
+  target NODE_EXEC_TARGET_KIND=prod EXPECTED_TARGET_KIND=lima
+  run --separate-stderr node_exec node1 true
+  [ "$status" -eq 125 ]
+  [ -z "$output" ]
+  export EXPECTED_TARGET_KIND=prod
+  run --separate-stderr node_exec node1 true
+  [ "$status" -eq 0 ]
+  run --separate-stderr node_exec --target-kind '' node1 true
+  [ "$status" -eq 125 ]
+  [ -z "$output" ]
+}
+
+@test "lines of resolve without our prefix are nothing" {
+  resolver 'warning: HOST=x' HOST=evil NODE_EXEC_NODE=node1 TRANSPORT=local NODE_EXEC_TRANSPORT=ssh NODE_EXEC_HOST=h HOST=evil NODE_EXEC_HOST
+  run --separate-stderr node_exec node1 true
+  [ "$status" -eq 0 ]
+  [[ $output == *'[--] [h] ['* ]]
+}
+
+@test "closed streams do not change what runs" {
+  for transport in ssh lima; do
+    target NODE_EXEC_TRANSPORT=$transport FAKE="touch $BATS_TEST_TMPDIR/ran"
+    run bash -c ". '$shims/node-exec.sh'; node_exec node1 true >&-"
+    [ "$status" -eq 0 ]
+    rm "$BATS_TEST_TMPDIR/ran"
+    run bash -c ". '$shims/node-exec.sh'; node_exec node1 true <&-"
+    [ "$status" -eq 0 ]
+  done
 }
 
 @test "the script itself is at most 100 lines" {

@@ -44,19 +44,20 @@ func Apply(ctx context.Context, config *rest.Config, objects []Object) error {
 	}
 	s := seeder{client: client, discovery: disco}
 	var first, others []Object
+	var timeout time.Duration
 	for _, o := range objects {
-		if k := o.GetKind(); k == "Namespace" || k == "CustomResourceDefinition" {
+		switch o.GetKind() {
+		case "CustomResourceDefinition":
+			timeout = crdTimeout
+			fallthrough
+		case "Namespace":
 			first = append(first, o)
-		} else {
+		default:
 			others = append(others, o)
 		}
 	}
 	if err := s.putAll(ctx, first, 0); err != nil {
 		return err
-	}
-	timeout := time.Duration(0)
-	if len(first) > 0 {
-		timeout = crdTimeout
 	}
 	return s.putAll(ctx, others, timeout)
 }
@@ -94,12 +95,12 @@ func (s *seeder) putAll(ctx context.Context, objects []Object, timeout time.Dura
 
 func (s *seeder) waitForKinds(ctx context.Context, objects []Object, timeout time.Duration) error {
 	for deadline := time.Now().Add(timeout); ; {
-		if err := s.discover(); err != nil {
-			return fmt.Errorf("ask the server for its kinds: %w", err)
+		err := s.discover()
+		if err == nil {
+			err = s.firstUnknown(objects)
 		}
-		unknown := s.firstUnknown(objects)
-		if unknown == nil || time.Now().After(deadline) {
-			return unknown
+		if err == nil || time.Now().After(deadline) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -122,7 +123,7 @@ func (s *seeder) firstUnknown(objects []Object) error {
 func (s *seeder) discover() error {
 	_, lists, err := s.discovery.ServerGroupsAndResources()
 	if err != nil {
-		return err
+		return fmt.Errorf("ask the server for its kinds: %w", err)
 	}
 	s.resources = map[schema.GroupVersionKind]resource{}
 	withStatus := map[schema.GroupVersionResource]bool{}

@@ -82,16 +82,17 @@ def in_child(work, timeout=120):
         return os.waitstatus_to_exitcode(status), out.read().decode(), err.read().decode()
 
 
-def ask_inventory(path, patterns, argv):
+def ask_inventory(path, patterns, argv, no_list):
     from ansible.cli.adhoc import AdHocCLI
     from ansible.cli.inventory import InventoryCLI
     from ansible.inventory.manager import InventoryManager
     from ansible.parsing.dataloader import DataLoader
 
     answer = {}
-    code, out, err = in_child(lambda: InventoryCLI(["ansible-inventory", "-i", path, "--list"]).run())
-    answer["list_rc"], answer["list_err"] = code, err
-    answer["list"] = json.loads(out) if code == 0 else None
+    if not no_list:
+        code, out, err = in_child(lambda: InventoryCLI(["ansible-inventory", "-i", path, "--list"]).run())
+        answer["list_rc"], answer["list_err"] = code, err
+        answer["list"] = json.loads(out) if code == 0 else None
 
     def select():
         manager = InventoryManager(loader=DataLoader(), sources=[path])
@@ -130,7 +131,7 @@ def main():
         "yaml": [read_yaml(t) for t in asked.get("yaml") or []],
         "literal": [read_literal(t) for t in asked.get("literal") or []],
         "shlex": [read_shlex(t) for t in asked.get("shlex") or []],
-        "inventories": [ask_inventory(i["path"], i.get("patterns") or [], i.get("argv")) for i in asked.get("inventories") or []],
+        "inventories": [ask_inventory(i["path"], i.get("patterns") or [], i.get("argv"), i.get("no_list")) for i in asked.get("inventories") or []],
     }
     json.dump(answers, sys.stdout)
 

@@ -101,7 +101,7 @@ func newUp() *cobra.Command {
 	c.Flags().StringVar(&specFile, "spec", "", "JSON file that describes the nodes instead")
 	c.Flags().BoolVar(&fast, "fast", false, "cheap connections; not for measuring")
 	c.MarkFlagsMutuallyExclusive("count", "flavours", "spec")
-	required(c, "dir")
+	cobra.CheckErr(c.MarkFlagRequired("dir"))
 	return c
 }
 
@@ -118,7 +118,7 @@ func newLoopbackUp() *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder of the bench: absent, empty, or this bench's")
 	c.Flags().IntVar(&count, "count", 2, "number of nodes")
-	required(c, "dir")
+	cobra.CheckErr(c.MarkFlagRequired("dir"))
 	return c
 }
 
@@ -164,10 +164,4 @@ func report(c *cobra.Command, up func() (*nodes.Bench, error)) error {
 	}
 	fmt.Fprintln(c.OutOrStdout(), b.InventoryPath)
 	return nil
-}
-
-func required(c *cobra.Command, flag string) {
-	if err := c.MarkFlagRequired(flag); err != nil {
-		panic(err) // the flag is defined a few lines above
-	}
 }

@@ -1,4 +1,11 @@
-package inventory
+// Package vault opens what ansible-vault has encrypted, formats 1.1 and 1.2:
+//
+//	$ANSIBLE_VAULT;1.1;AES256
+//	30623262363739653938333032...
+//
+// Errors are phrased to follow the name of what is vaulted: "is vaulted; give
+// the vault password file".
+package vault
 
 import (
 	"bytes"
@@ -13,32 +20,23 @@ import (
 	"strings"
 )
 
-// vaultHeader starts a vaulted file or value.
-const vaultHeader = "$ANSIBLE_VAULT;"
-
-// openVault decrypts a vaulted value.
-func (inv *Inventory) openVault(v Value) (Value, error) {
-	plain, err := decryptVault([]byte(v.text), inv.opts.VaultPassword)
-	if err != nil {
-		return Value{}, err
-	}
-	out := stringValue(string(plain), v.origin)
-	out.unsafe = true // what was secret is never a template
-	return out, nil
-}
+// Header starts a vaulted file or value.
+const Header = "$ANSIBLE_VAULT;"
 
 var (
-	errClosedVault   = errors.New("is vaulted; give the vault password file")
-	errVaultPassword = errors.New("is vaulted, and this password does not open it")
+	// ErrClosed says that there is no password.
+	ErrClosed = errors.New("is vaulted; give the vault password file")
+	// ErrPassword says that the password is not the one.
+	ErrPassword = errors.New("is vaulted, and this password does not open it")
 )
 
-// decryptVault opens an envelope of ansible-vault, format 1.1 or 1.2: a
+// Decrypt opens an envelope of ansible-vault, format 1.1 or 1.2: a
 // header line, then lines of hexadecimal that hold, again in hexadecimal, one
 // a line, salt, HMAC and text, encrypted with AES-256 in counter mode.
 // docs.ansible.com, "Ansible Vault payload format", has the details.
-func decryptVault(envelope, password []byte) ([]byte, error) {
+func Decrypt(envelope, password []byte) ([]byte, error) {
 	if len(password) == 0 {
-		return nil, errClosedVault
+		return nil, ErrClosed
 	}
 	header, body, _ := strings.Cut(strings.TrimSpace(string(envelope)), "\n")
 	fields := strings.Split(strings.TrimSpace(header), ";")
@@ -68,7 +66,7 @@ func decryptVault(envelope, password []byte) ([]byte, error) {
 	mac := hmac.New(sha256.New, keys[32:64])
 	mac.Write(text)
 	if !hmac.Equal(mac.Sum(nil), sum) {
-		return nil, errVaultPassword
+		return nil, ErrPassword
 	}
 	block, err := aes.NewCipher(keys[:32])
 	if err != nil {

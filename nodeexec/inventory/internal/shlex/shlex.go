@@ -1,20 +1,25 @@
-package inventory
+// Package shlex splits a line into words as Python's shlex.split does in POSIX
+// mode, which is how Ansible splits ssh arguments and lines of INI files:
+//
+//	-o ProxyCommand="ssh -W %h:%p gate"   ->   -o, ProxyCommand=ssh -W %h:%p gate
+//
+// Blanks separate, single quotes keep everything, a backslash within double
+// quotes escapes only itself and the quote. Nothing is expanded. A quote that
+// is not closed is an error, and so is a backslash at the end.
+package shlex
 
 import (
 	"errors"
 	"strings"
 )
 
-// splitShell splits a line into words as Python's shlex.split does in POSIX
-// mode, which is how Ansible splits ssh arguments: blanks separate, single
-// quotes keep everything, a backslash within double quotes escapes only
-// itself and the quote, no expansion of any kind.
-func splitShell(s string) ([]string, error) {
-	return splitWords(s, false)
-}
+// Split splits s into words.
+func Split(s string) ([]string, error) { return split(s, false) }
 
-// splitWords is splitShell; with comments, an unquoted # ends the line.
-func splitWords(s string, comments bool) ([]string, error) {
+// SplitComments is Split, and an unquoted # ends the line, even within a word.
+func SplitComments(s string) ([]string, error) { return split(s, true) }
+
+func split(s string, comments bool) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	in := false // a word is open, if only by an empty pair of quotes
