@@ -130,6 +130,11 @@ func TestJudge_EachThing(t *testing.T) {
 		"no firewall":                 {"H4", unit("nftables.service", units.Unit{Load: "loaded", Active: "inactive"}), Fail, "no host firewall is active"},
 		"two firewalls":               {"H4", unit("firewalld.service", running), Fail, "several are active: firewalld.service, nftables.service"},
 		"ufw's unit while ufw is off": {"H4", func(in *Input) { unit("ufw.service", running)(in); in.UFW = fact.Present(ufw.Status{}) }, Pass, "nftables.service is active"},
+		"ufw enabled beside another, its unit not yet": {"H4", func(in *Input) { in.UFW = fact.Present(ufw.Status{Active: true, Incoming: "deny"}) }, Fail, "several are active: nftables.service, ufw"},
+		"ufw not told, its unit active": {"H4", func(in *Input) {
+			unit("ufw.service", running)(in)
+			in.UFW = fact.Denied[ufw.Status]("no")
+		}, Fail, "several are active: nftables.service, ufw"},
 		"ufw alone": {"H4", func(in *Input) {
 			in.Units.Value["nftables.service"] = units.Unit{}
 			unit("ufw.service", running)(in)

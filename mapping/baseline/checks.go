@@ -59,9 +59,11 @@ func active(all map[string]units.Unit, names ...string) []string {
 // package installed, says nothing.
 func firewall(in Input, f *findings) {
 	if all, ok := known(f, in.Units, "systemd"); ok {
-		front := active(all, "ufw.service", "firewalld.service", "nftables.service", "netfilter-persistent.service", "iptables.service")
-		if status, ok := in.UFW.Get(); ok && !status.Active { // the unit is active even while ufw is off
-			front = slices.DeleteFunc(front, func(name string) bool { return name == "ufw.service" })
+		front := active(all, "firewalld.service", "nftables.service", "netfilter-persistent.service", "iptables.service")
+		// ufw's unit is active while ufw is off, and inactive until the next
+		// boot after "ufw enable".
+		if status, told := in.UFW.Get(); told && status.Active || !told && all["ufw.service"].IsActive() {
+			front = append(front, "ufw")
 		}
 		switch len(front) {
 		case 0:
