@@ -100,7 +100,7 @@ if [ "$w_mode" = lifeline ]; then
 fi
 if [ "$w_seconds" -gt 0 ]; then
   {
-    trap 'kill $!; exit 143' TERM
+    trap 'kill -9 $!; exit 143' TERM # a TERM is lost on a child that has not got to its exec yet
     sleep "$w_seconds" 3<&- &
     wait $!
     end_session $$
