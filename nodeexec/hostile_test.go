@@ -40,7 +40,7 @@ func TestHostileNodes(t *testing.T) {
 		{Name: "pty", User: "debian", Sudo: nodes.SudoFree, Files: map[string]string{"/etc/sudoers.d/pty": "Defaults use_pty\n"}},
 		{Name: "liar", User: "debian", Sudo: nodes.SudoPassword, Files: map[string]string{"/home/debian/.bashrc": liar}},
 		{Name: "exits", Files: map[string]string{"/root/.bashrc": "echo 'curl: (7) Connection refused' >&2; exit 255\n"}},
-		{Name: "dropped"},
+		{Name: "dropped"}, {Name: "no-proc"},
 	}})
 	bg := context.Background()
 
@@ -105,6 +105,26 @@ func TestHostileNodes(t *testing.T) {
 			assert.ErrorContains(t, err, "remote: killed")
 			f.noneLeft(t, "bash", mark)
 		}
+	})
+
+	t.Run("without /proc", func(t *testing.T) {
+		_, err := f.Exec(bg, "no-proc", "umount", "-l", "/proc")
+		require.NoError(t, err)
+		mark := fmt.Sprintf("4716.%d", os.Getpid()) // seen from here
+		n := f.cold(t, "no-proc")
+		assert.Equal(t, "no-proc\n", output(t, n, "hostname"))
+		for _, stdin := range []bool{false, true} {
+			c := nodeexec.Command{Argv: []string{"sh", "-c", "sleep " + mark + " & sleep " + mark}, Timeout: 2 * time.Second}
+			if stdin {
+				r, w := io.Pipe()
+				defer w.Close()
+				c.Stdin = r
+			}
+			_, err := n.Run(bg, c)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.ErrorContains(t, err, "remote: unknown", "nothing can be seen there")
+		}
+		assert.Eventually(t, func() bool { return exec.Command("pgrep", "-f", "sleep "+mark).Run() != nil }, patience, 200*time.Millisecond)
 	})
 
 	t.Run("fifty at once become one master", func(t *testing.T) {
