@@ -2,8 +2,13 @@ package nodeexec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -72,3 +77,57 @@ func (o Output) Bytes() []byte {
 
 // String is Bytes as a string.
 func (o Output) String() string { return string(o.Bytes()) }
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// words is the argv with the environment in front of it.
+func (c Command) words() ([]string, error) {
+	if len(c.Argv) == 0 {
+		return nil, errors.New("no command")
+	}
+	for i, a := range c.Argv {
+		if strings.ContainsRune(a, 0) {
+			return nil, fmt.Errorf("argument %d holds a NUL byte, which no program can receive", i)
+		}
+	}
+	for _, name := range c.envNames() {
+		if !envName.MatchString(name) {
+			return nil, fmt.Errorf("environment name %q: want letters, digits and _", name)
+		}
+		if strings.ContainsRune(c.Env[name], 0) {
+			return nil, fmt.Errorf("environment value of %s holds a NUL byte", name)
+		}
+	}
+	return c.withEnv(func(name string) string { return c.Env[name] }), nil
+}
+
+// masked is the argv as it may be shown.
+func (c Command) masked() []string { return c.withEnv(func(string) string { return "***" }) }
+
+func (c Command) envNames() []string { return slices.Sorted(maps.Keys(c.Env)) }
+
+func (c Command) withEnv(value func(name string) string) []string {
+	if len(c.Env) == 0 {
+		return c.Argv
+	}
+	words := []string{"env"}
+	for _, name := range c.envNames() {
+		words = append(words, name+"="+value(name))
+	}
+	if len(c.Argv) > 0 && strings.Contains(c.Argv[0], "=") { // env would take it for one more
+		words = append(words, "sh", "-c", `exec "$@"`, "sh")
+	}
+	return append(words, c.Argv...)
+}
+
+// linuxSignals are the signals of Linux by number, for the nodes are Linux
+// whatever this machine is. signal(7).
+var linuxSignals = strings.Fields(`HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM
+	STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS`)
+
+func signalName(code int) string {
+	if n := code - 128; n > 0 && n <= len(linuxSignals) {
+		return linuxSignals[n-1]
+	}
+	return ""
+}

@@ -24,9 +24,10 @@ const (
 	KindSudo        Kind = "sudo"         // sudo wants a password or refuses; nothing ran
 	KindDeadline    Kind = "deadline"     // the deadline passed; see Error.Remote
 	KindCanceled    Kind = "canceled"     // the context was cancelled; see Error.Remote
-	KindLost        Kind = "lost"         // the connection broke after the command had started
+	KindNotStarted  Kind = "not-started"  // the fleet was stopped before the node's turn; nothing ran
+	KindLost        Kind = "lost"         // the connection broke when it was up; the command may have started
 	KindProtocol    Kind = "protocol"     // what came back makes no sense: 0 with nothing run, a shim's fault
-	KindOutput      Kind = "output"       // the caller's Stdin, Stdout or Stderr failed
+	KindStream      Kind = "stream"       // the caller's own Stdin, Stdout or Stderr failed
 	KindUnavailable Kind = "no-transport" // bash, ssh or limactl is missing on this machine
 )
 
@@ -71,7 +72,7 @@ func (e *Error) Unwrap() error {
 		return e.Err
 	case e.Kind == KindDeadline:
 		return context.DeadlineExceeded
-	case e.Kind == KindCanceled:
+	case e.Kind == KindCanceled, e.Kind == KindNotStarted:
 		return context.Canceled
 	}
 	return nil
@@ -83,6 +84,17 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	return ""
+}
+
+// lastLine is the last line of text that is not blank, folded.
+func lastLine(text string) string {
+	last := ""
+	for line := range strings.Lines(text) {
+		if line = oneLine(line); line != "" {
+			last = line
+		}
+	}
+	return last
 }
 
 // oneLine folds every run of blanks and control characters into one blank.

@@ -32,6 +32,8 @@ type cli struct {
 	stackID    string
 	hostKeys   string
 	output     string
+
+	vaultPasswordFile string
 }
 
 // exitError carries an exit code to main. A nil err prints nothing.
@@ -90,7 +92,16 @@ func newRootCmd(c *cli) *cobra.Command {
 	f.StringVar(&c.stackID, "stack-id", "", "the stack you mean; refused where the inventory says otherwise ($STACK_ID)")
 	f.StringVar(&c.hostKeys, "host-keys", "strict", "host keys: strict, or accept-new to learn unknown ones")
 	f.StringVarP(&c.output, "output", "o", "text", "text, json or yaml, where the verb has them")
+	f.StringVar(&c.vaultPasswordFile, "vault-password-file", "", "the file with the password of the inventory's vaulted values ($ANSIBLE_VAULT_PASSWORD_FILE)")
 
-	root.AddCommand(newVersionCmd(c), newContractCmd(c))
+	root.AddCommand(
+		newContractCmd(c),
+		newDiscoverCmd(c),
+		newExecCmd(c),
+		newExplainCmd(c, c.shimView),
+		newNodesCmd(c),
+		newResolveCmd(c),
+		newVersionCmd(c),
+	)
 	return root
 }

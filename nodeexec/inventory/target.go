@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
 )
 
 // Kind says what a node is for. It is declared in the inventory as
@@ -57,9 +59,13 @@ type Target struct {
 	SSHArgs      []string // the inventory's own ssh arguments, split, in order
 	Inventory    string   // absolute path of the inventory, "" when there is none
 	StackID      string   // stack_id where the inventory names one
+	LocalBench   bool     // local_bench: true, a bench on this machine by declaration
 
-	// Origins says where each field above was written, by the name of the
-	// variable that won (ansible_host, target_kind, ...).
+	// Origins says where each field above was written: target_kind,
+	// transport, stack_id, local_bench, ansible_connection, ansible_host,
+	// ansible_port, ansible_user, ansible_ssh_private_key_file (also where
+	// an alias of these won), ansible_ssh_args, ansible_ssh_common_args,
+	// ansible_ssh_extra_args.
 	Origins map[string]Origin
 }
 
@@ -72,93 +78,71 @@ var ErrUnsafe = errors.New("unsafe target")
 // arguments that ssh would take for the host. It runs before any process
 // starts. The error is one line and matches ErrUnsafe.
 func (t Target) Check() error {
-	refuse := func(variable, value, why string) error {
-		at := ""
-		if o, ok := t.Origins[variable]; ok {
-			at = o.String() + ": "
-		}
-		return fmt.Errorf("%snode %q: %s %q %s: %w", at, t.Node, variable, value, why, ErrUnsafe)
-	}
 	switch t.Transport {
 	case TransportLima, TransportSSH, TransportLocal:
 	default:
-		return refuse("transport", string(t.Transport), "is not lima, ssh or local")
+		return t.refuse("transport", string(t.Transport), "is not lima, ssh or local")
 	}
 	if t.Node == "" {
-		return refuse("name", "", "is empty")
+		return t.refuse("name", "", "is empty")
 	}
 	if t.Host == "" && t.Transport != TransportLocal {
-		return refuse("ansible_host", "", "is empty")
+		return t.refuse("ansible_host", "", "is empty")
 	}
 	if t.Port < 0 || t.Port > 65535 {
-		return refuse("ansible_port", fmt.Sprint(t.Port), "is not a port (1 to 65535)")
+		return t.refuse("ansible_port", fmt.Sprint(t.Port), "is not a port (1 to 65535)")
 	}
-	words := []struct {
+	for _, w := range []struct {
 		variable, value string
-		leadingDash     bool // a leading dash is legitimate
+		blank           bool // a blank in it is refused
 	}{
-		{"name", t.Node, false},
-		{"ansible_host", t.Host, false},
-		{"ansible_user", t.User, false},
-		{"ansible_ssh_private_key_file", t.IdentityFile, false},
-	}
-	for _, a := range t.SSHArgs {
-		words = append(words, struct {
-			variable, value string
-			leadingDash     bool
-		}{"ansible_ssh_common_args", a, true})
-	}
-	for _, w := range words {
-		if !w.leadingDash && strings.HasPrefix(w.value, "-") {
-			return refuse(w.variable, w.value, "starts with a dash, which ssh reads as an option")
+		{"name", t.Node, false}, {"ansible_host", t.Host, true}, {"ansible_user", t.User, true}, {"ansible_ssh_private_key_file", t.IdentityFile, false},
+	} {
+		if strings.HasPrefix(w.value, "-") {
+			return t.refuse(w.variable, w.value, "starts with a dash, which ssh reads as an option")
 		}
-		if strings.Contains(w.value, "{{") || strings.Contains(w.value, "{%") {
-			return refuse(w.variable, w.value, "still holds a template that nestor cannot resolve")
+		if why := unsafeWord(w.value); why != "" {
+			return t.refuse(w.variable, w.value, why)
 		}
-		if !utf8.ValidString(w.value) {
-			return refuse(w.variable, w.value, "is not UTF-8")
-		}
-		if strings.ContainsFunc(w.value, unicode.IsControl) {
-			return refuse(w.variable, w.value, "holds a control character")
+		if w.blank && strings.ContainsFunc(w.value, unicode.IsSpace) {
+			return t.refuse(w.variable, w.value, "holds a blank")
 		}
 	}
-	for _, w := range []struct{ variable, value string }{{"ansible_host", t.Host}, {"ansible_user", t.User}} {
-		if strings.ContainsFunc(w.value, unicode.IsSpace) {
-			return refuse(w.variable, w.value, "holds a blank")
-		}
-	}
-	return t.checkSSHArgs(refuse)
+	return t.checkSSHArgs("ansible_ssh_common_args", t.SSHArgs)
 }
 
-// Options of ssh(1), OpenSSH 10: those that take a value, and those that do not.
-const (
-	sshValued = "bceilmopBDEFIJLOPQRSWw"
-	sshFlags  = "1246aACfgGkKMnNqsTtvVxXyY"
-)
+func (t Target) refuse(variable, value, why string) error {
+	at := ""
+	if o, ok := t.Origins[variable]; ok {
+		at = o.String() + ": "
+	}
+	return fmt.Errorf("%snode %q: %s %q %s: %w", at, t.Node, variable, value, why, ErrUnsafe)
+}
 
-// checkSSHArgs walks the inventory's arguments as ssh's getopt does, so that
-// no word among them is read as the host.
-func (t Target) checkSSHArgs(refuse func(variable, value, why string) error) error {
-	const variable = "ansible_ssh_common_args"
-	for i := 0; i < len(t.SSHArgs); i++ {
-		word := t.SSHArgs[i]
-		if len(word) < 2 || word[0] != '-' || word == "--" {
-			return refuse(variable, word, "is no option of ssh, which would read it as the host")
+// unsafeWord says what makes a word unfit for a command line.
+func unsafeWord(s string) string {
+	switch {
+	case strings.Contains(s, "{{") || strings.Contains(s, "{%"):
+		return "still holds a template that nestor cannot resolve"
+	case !utf8.ValidString(s):
+		return "is not UTF-8"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "holds a control character"
+	}
+	return ""
+}
+
+// checkSSHArgs walks arguments as ssh's getopt does, so that no word among
+// them is read as the host. The variable is the one they come from.
+func (t Target) checkSSHArgs(variable string, args []string) error {
+	for _, word := range args {
+		if why := unsafeWord(word); why != "" {
+			return t.refuse(variable, word, why)
 		}
-		for j := 1; j < len(word); j++ {
-			if strings.IndexByte(sshFlags, word[j]) >= 0 {
-				continue
-			}
-			if strings.IndexByte(sshValued, word[j]) < 0 {
-				return refuse(variable, word, "is no option of ssh")
-			}
-			if j == len(word)-1 { // the value is the next word
-				i++
-				if i == len(t.SSHArgs) {
-					return refuse(variable, word, "lacks its value")
-				}
-			}
-			break
+	}
+	for o := range sshargs.Options(args) {
+		if o.Problem != "" {
+			return t.refuse(variable, o.Word, o.Problem)
 		}
 	}
 	return nil

@@ -1,0 +1,19 @@
+package apparmor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/bench/golden"
+)
+
+func TestParse(t *testing.T) { golden.Run(t, Parse) }
+
+func FuzzParse(f *testing.F) {
+	golden.Fuzz(f, Parse, func(t *testing.T, v Profiles) {
+		for _, n := range v {
+			require.Positive(t, n)
+		}
+	})
+}

@@ -1,0 +1,19 @@
+package aptconf
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/bench/golden"
+)
+
+func TestParse(t *testing.T) { golden.Run(t, Parse) }
+
+func FuzzParse(f *testing.F) {
+	golden.Fuzz(f, Parse, func(t *testing.T, v map[string]string) {
+		for name := range v {
+			require.NotEmpty(t, name)
+		}
+	})
+}

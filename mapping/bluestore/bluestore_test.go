@@ -1,0 +1,19 @@
+package bluestore
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/bench/golden"
+)
+
+func TestParse(t *testing.T) { golden.Run(t, Parse) }
+
+func FuzzParse(f *testing.F) {
+	golden.Fuzz(f, Parse, func(t *testing.T, v []Label) {
+		for _, l := range v {
+			require.NotEmpty(t, l.AtGiB)
+		}
+	})
+}

@@ -1,0 +1,18 @@
+package cni
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/bench/golden"
+)
+
+func TestParse(t *testing.T) { golden.Run(t, Parse) }
+
+func FuzzParse(f *testing.F) {
+	golden.Fuzz(f, Parse, func(t *testing.T, v Config) {
+		require.NotEmpty(t, v.Network)
+		require.NotEmpty(t, v.Plugins)
+	})
+}

@@ -1,0 +1,275 @@
+package mapping
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ChangeKind says what a difference between two topologies means.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	Drift   ChangeKind = "drift"   // both sides know, and say different things
+	Unclear ChangeKind = "unknown" // one side does not know: nobody can tell
+)
+
+// Change is one field that differs.
+type Change struct {
+	Kind   ChangeKind `json:"kind"`
+	Node   string     `json:"node"`
+	Field  string     `json:"field"` // facts.disks.sda.role; empty: the node itself
+	Before string     `json:"before"`
+	After  string     `json:"after"`
+}
+
+// Diff compares two topologies field by field. Entries of lists are matched
+// by their name, disks by serial number or WWN first: their names may change
+// at any boot. Reasons and evidence are not compared, only what they led to.
+func Diff(before, after Topology) []Change {
+	d := differ{changes: []Change{}}
+	names := map[string][2]*Node{}
+	for side, t := range []Topology{before, after} {
+		for i := range t.Nodes {
+			pair := names[t.Nodes[i].Name]
+			pair[side] = &t.Nodes[i]
+			names[t.Nodes[i].Name] = pair
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		d.node = name
+		switch a, b := names[name][0], names[name][1]; {
+		case a == nil:
+			d.add(Drift, "", none, "a node")
+		case b == nil:
+			d.add(Drift, "", "a node", none)
+		case a.Facts == nil && b.Facts == nil:
+		case a.Facts == nil || b.Facts == nil:
+			d.add(Unclear, "", nodeState(a), nodeState(b))
+		default:
+			d.walk("", tree(a), tree(b))
+		}
+	}
+	return d.changes
+}
+
+const none = "none"
+
+func nodeState(n *Node) string {
+	if n.Facts == nil && n.Error != nil {
+		return n.Error.Kind
+	}
+	return "read"
+}
+
+// tree is a node as generic JSON.
+func tree(n *Node) any {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var v any
+	_ = decoder.Decode(&v) // it was written just now
+	return v
+}
+
+type differ struct {
+	node    string
+	changes []Change
+}
+
+func (d *differ) add(kind ChangeKind, field, before, after string) {
+	d.changes = append(d.changes, Change{kind, d.node, field, before, after})
+}
+
+// notCompared are what explains a value, not the value.
+var notCompared = []string{"why", "evidence", "title", "controls", "error", "unread", "chosen_by"}
+
+func (d *differ) walk(field string, a, b any) {
+	ma, aIsMap := a.(map[string]any)
+	mb, bIsMap := b.(map[string]any)
+	la, aIsList := a.([]any)
+	lb, bIsList := b.([]any)
+	switch {
+	case aIsMap && bIsMap && isFact(ma) && isFact(mb):
+		d.facts(field, ma, mb)
+	case aIsMap && bIsMap:
+		keys := maps.Clone(ma)
+		maps.Copy(keys, mb)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if !slices.Contains(notCompared, key) {
+				d.walk(join(field, key), ma[key], mb[key])
+			}
+		}
+	case (aIsList || a == nil) && (bIsList || b == nil) && hasKeys(la) && hasKeys(lb) && len(la)+len(lb) > 0:
+		d.entries(field, la, lb)
+	default:
+		before, after := show(a), show(b)
+		switch {
+		case before == after:
+		case a == "unknown" || b == "unknown":
+			d.add(Unclear, field, before, after)
+		default:
+			d.add(Drift, field, before, after)
+		}
+	}
+}
+
+// isFact tells a fact by its form: a state and a value or a reason.
+func isFact(m map[string]any) bool {
+	switch m["state"] {
+	case "present", "absent", "denied", "unknown":
+		_, check := m["id"]
+		return !check
+	}
+	return false
+}
+
+// facts compares two facts. One that nobody could read is no change.
+func (d *differ) facts(field string, a, b map[string]any) {
+	unread := func(m map[string]any) bool { return m["state"] == "unknown" || m["state"] == "denied" }
+	switch {
+	case unread(a) && unread(b):
+	case unread(a) || unread(b):
+		d.add(Unclear, field, show(a), show(b))
+	case a["state"] != b["state"]:
+		d.add(Drift, field, show(a), show(b))
+	default:
+		d.walk(field, a["value"], b["value"])
+	}
+}
+
+// entries matches two lists of named things.
+func (d *differ) entries(field string, a, b []any) {
+	keyOf := identity(a, b)
+	byKey := func(list []any) map[string]any {
+		found := map[string]any{}
+		for _, v := range list {
+			found[keyOf(v)] = v
+		}
+		return found
+	}
+	ma, mb := byKey(a), byKey(b)
+	keys := maps.Clone(ma)
+	maps.Copy(keys, mb)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		va, inA := ma[key]
+		vb, inB := mb[key]
+		switch {
+		case !inA:
+			d.add(Drift, join(field, label(vb)), none, summary(vb))
+		case !inB:
+			d.add(Drift, join(field, label(va)), summary(va), none)
+		default:
+			if label(va) != key { // matched by what stays: the name may differ
+				va, vb = maps.Clone(va.(map[string]any)), maps.Clone(vb.(map[string]any))
+				delete(va.(map[string]any), "name")
+				delete(vb.(map[string]any), "name")
+			}
+			d.walk(join(field, label(mb[key])), va, vb)
+		}
+	}
+}
+
+// identity chooses what entries are matched by: a disk's serial number or WWN
+// where each has one of its own, else the name.
+func identity(a, b []any) func(any) string {
+	for _, property := range []string{"serial", "wwn"} {
+		if unique(a, property) && unique(b, property) {
+			return func(v any) string { return fmt.Sprint(v.(map[string]any)[property]) }
+		}
+	}
+	return label
+}
+
+func unique(list []any, property string) bool {
+	seen := map[any]bool{}
+	for _, v := range list {
+		id, ok := v.(map[string]any)[property].(string)
+		if !ok || seen[id] {
+			return false
+		}
+		seen[id] = true
+	}
+	return true
+}
+
+// naming are the properties that name an entry of a list.
+var naming = []string{"name", "id", "target", "device", "path"}
+
+func label(v any) string {
+	m, _ := v.(map[string]any)
+	for _, property := range naming {
+		if s, ok := m[property].(string); ok {
+			return s
+		}
+	}
+	return ""
+}
+
+// hasKeys tells a list whose entries all have a name of their own.
+func hasKeys(list []any) bool {
+	seen := map[string]bool{}
+	for _, v := range list {
+		name := label(v)
+		if name == "" || seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
+}
+
+func join(field, key string) string {
+	if field == "" {
+		return key
+	}
+	return field + "." + key
+}
+
+// summary is an entry that appeared or went: its name, and its role or state.
+func summary(v any) string {
+	m, _ := v.(map[string]any)
+	for _, property := range []string{"role", "state", "type", "fs_type"} {
+		if s, ok := m[property].(string); ok {
+			return label(v) + " (" + s + ")"
+		}
+	}
+	return label(v)
+}
+
+// show is a value on one line.
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return none
+	case string:
+		return v
+	case json.Number, bool:
+		return fmt.Sprint(v)
+	case map[string]any:
+		if isFact(v) && v["state"] != "present" {
+			return fmt.Sprint(v["state"])
+		}
+		if isFact(v) {
+			return show(v["value"])
+		}
+	case []any:
+		var parts []string
+		for _, e := range v {
+			parts = append(parts, show(e))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -1,0 +1,20 @@
+package swaps
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/bench/golden"
+)
+
+func TestParse(t *testing.T) { golden.Run(t, Parse) }
+
+func FuzzParse(f *testing.F) {
+	golden.Fuzz(f, Parse, func(t *testing.T, v []Swap) {
+		for _, s := range v {
+			require.NotEmpty(t, s.Path)
+			require.GreaterOrEqual(t, s.SizeBytes, int64(0))
+		}
+	})
+}

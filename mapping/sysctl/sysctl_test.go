@@ -1,0 +1,19 @@
+package sysctl
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/nestor-tools/nestor/bench/golden"
+)
+
+func TestParse(t *testing.T) { golden.Run(t, Parse) }
+
+func FuzzParse(f *testing.F) {
+	golden.Fuzz(f, Parse, func(t *testing.T, v Settings) {
+		for key := range v {
+			require.NotContains(t, key, "\n")
+		}
+	})
+}
