@@ -329,6 +329,18 @@ func TestUnpromisedIsToldOfTheEndpoint(t *testing.T) {
 	}
 }
 
+// A renamed Service is found by what it selects, and pointed at.
+func TestRenamedServiceIsPointedAt(t *testing.T) {
+	i := slices.IndexFunc(defects, func(d defect) bool { return d.name == "backend Service renamed" })
+	require.GreaterOrEqual(t, i, 0)
+	tree, _, _ := build(t, defects[i], writings[0])
+	findings := check(t, tree)
+	require.Len(t, findings, 1)
+	require.NotEmpty(t, findings[0].Related)
+	assert.Equal(t, contract.Position{File: grafana, Line: 4, Column: 9}, findings[0].Related[0])
+	assert.Contains(t, findings[0].Remedy, "Service grafan selects its pods")
+}
+
 // Defects of two applications are found both: neither hides the other, and
 // together they make no third one.
 func TestDefectsDoNotHideOneAnother(t *testing.T) {
