@@ -158,12 +158,6 @@ func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) 
 	return topology, failures, err
 }
 
-// drift is nestor.drift/v1.
-type drift struct {
-	Schema  string           `json:"schema"`
-	Changes []mapping.Change `json:"changes"`
-}
-
 // compare prints what differs, and writes the topology where a file is named.
 func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure, file string) error {
 	changes := mapping.Diff(earlier, now)
@@ -171,7 +165,7 @@ func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure
 		for _, change := range changes {
 			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, change.Node, change.Field, change.Before, change.After)
 		}
-	} else if err := json.NewEncoder(c.out).Encode(drift{"nestor.drift/v1", changes}); err != nil { // JSON is YAML too
+	} else if err := json.NewEncoder(c.out).Encode(mapping.Report{Schema: mapping.DriftSchema, Changes: changes}); err != nil { // JSON is YAML too
 		return err
 	}
 	if file != "" {
