@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -300,8 +299,6 @@ func (c *cli) topologyText(t mapping.Topology) ([]byte, error) {
 type progress struct {
 	w     io.Writer // nil: not a terminal
 	total int
-
-	mu    sync.Mutex
 	count int
 }
 
@@ -316,8 +313,6 @@ func newProgress(w io.Writer, total int) *progress {
 }
 
 func (p *progress) done(node string, _ error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.count++
 	if p.w != nil {
 		fmt.Fprintf(p.w, "\r\x1b[K%d/%d nodes, last %s", p.count, p.total, node)
