@@ -25,6 +25,9 @@ const (
 	// drain is how long output is still read after the command has ended:
 	// background processes may hold the streams for ever.
 	drain = 100 * time.Millisecond
+	// giveUp is how long a writer that blocks is waited for once the caller
+	// waits no longer.
+	giveUp = time.Second
 	// confirm is how long the node has to say that it ended the command: its
 	// watcher asks for one second and then insists for up to two.
 	confirm = 5 * time.Second
@@ -284,7 +287,7 @@ func (cl *call) hangUp(ctx context.Context) {
 	}
 	select {
 	case <-cl.drained:
-	case <-time.After(drain):
+	case <-time.After(giveUp):
 		cl.stuck.Store(true)
 	}
 }

@@ -159,3 +159,17 @@ func TestBadStubs(t *testing.T) {
 	assert.Equal(t, nodeexec.KindProtocol, nodeexec.KindOf(err), "no bytes are dropped silently")
 	assert.ErrorContains(t, err, "64 MiB")
 }
+
+func TestEffectiveTellsADeadlineFromACancellation(t *testing.T) {
+	n := nodeexec.Open(inventory.Target{Node: "n", Transport: inventory.TransportSSH, Host: "192.0.2.1"}, nodeexec.Options{})
+	late, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	_, err := n.Effective(late)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, nodeexec.KindDeadline, nodeexec.KindOf(err))
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = n.Effective(canceled)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, nodeexec.KindCanceled, nodeexec.KindOf(err))
+}
