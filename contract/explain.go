@@ -83,22 +83,28 @@ func Explain(s *Set, tree *manifest.Tree, o Options, findings []Finding, id stri
 	case e.Exposed:
 		say(e.At("exposed"), "nothing exposes it")
 	}
+	var answering *kube.Workload
 	if serving != nil {
-		none := true
 		for _, w := range tree.Workloads {
 			if kube.SameNamespace(w.Namespace, e.Namespace) && serving.Selects(w.Labels) {
-				none = false
+				answering = &w
 				say(pos(w.At), "%s %s answers", w.Kind, w.Name)
 			}
 		}
-		if none {
+		if answering == nil {
 			say(pos(serving.SelectorAt), "no workload of the manifests has the labels %s", labelText(serving.Selector))
 		}
 	}
 	for _, policy := range tree.Policies {
-		if serving != nil && policy.Namespace == e.Namespace && policy.Ingress && policy.Selects(serving.Selector) {
-			say(pos(policy.At), "NetworkPolicy %s isolates the pods", policy.Name)
+		if answering == nil || p.Port == nil || policy.Namespace != e.Namespace || !policy.Ingress || !policy.Selects(answering.Labels) {
+			continue
 		}
+		number, _, _ := answering.Resolve(*p.Port)
+		opens := "does not open"
+		if policy.Opens(p.Port.Protocol, number, p.Port.Target.Name) {
+			opens = "opens"
+		}
+		say(pos(policy.At), "NetworkPolicy %s isolates the pods, and %s port %d to the outside", policy.Name, opens, number)
 	}
 	if e.Credential.Secret != "" {
 		say(e.At("credential"), "its credential is in Secret %s of namespace %s", e.Credential.Secret, e.Namespace)

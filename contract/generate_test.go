@@ -160,7 +160,7 @@ func TestExplain(t *testing.T) {
 	}
 	story := tell("web")
 	for _, want := range []string{"web is promised: Service front/web, port 80, exposed on the nodes", "a ClusterIP with ports http 80/TCP", "web-nodeport exposes it, a NodePort (it selects the same pods)",
-		"http://<node>:<nodePort>, the scheme from port name", "Deployment web answers", "NetworkPolicy deny isolates the pods", "Secret web-admin", "policy-may-block"} {
+		"http://<node>:<nodePort>, the scheme from port name", "Deployment web answers", "NetworkPolicy deny isolates the pods, and does not open port 3000 to the outside", "Secret web-admin", "policy-may-block"} {
 		assert.Contains(t, story, want)
 	}
 	assert.Contains(t, tell("db"), "Cluster pg makes its operator create it")

@@ -32,7 +32,7 @@ func Files(fsys fs.FS, dir string) ([]string, error) {
 			return append([]string{name}, beside(fsys, dir, suffix)...), nil
 		}
 	}
-	return nil, fmt.Errorf("%s: no %s.yaml in it: %w", dir, endpointsFile, fs.ErrNotExist)
+	return nil, &fs.PathError{Op: "open", Path: path.Join(dir, endpointsFile+".yaml"), Err: fs.ErrNotExist}
 }
 
 func beside(fsys fs.FS, dir, suffix string) (names []string) {
@@ -55,12 +55,12 @@ func beside(fsys fs.FS, dir, suffix string) (names []string) {
 func Load(fsys fs.FS, name, prefix string) (*Set, []Finding, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
-		return nil, nil, oneLineError(err)
+		return nil, nil, located(prefix, err)
 	}
 	var names []string
 	if info.IsDir() {
 		if names, err = Files(fsys, name); err != nil {
-			return nil, nil, err
+			return nil, nil, located(prefix, err)
 		}
 	} else {
 		suffix := ".yaml"
@@ -74,7 +74,7 @@ func Load(fsys fs.FS, name, prefix string) (*Set, []Finding, error) {
 	for i, file := range names {
 		b, err := fs.ReadFile(fsys, file)
 		if err != nil {
-			return nil, nil, oneLineError(err)
+			return nil, nil, located(prefix, err)
 		}
 		var more []Finding
 		switch shown := path.Join(prefix, file); {
@@ -90,10 +90,10 @@ func Load(fsys fs.FS, name, prefix string) (*Set, []Finding, error) {
 	return s, findings, nil
 }
 
-func oneLineError(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return fmt.Errorf("%s: %w", p.Path, p.Err)
+// located says where the caller's files are, not what they are called here.
+func located(prefix string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", path.Join(prefix, p.Path), p.Err)
 	}
 	return err
 }

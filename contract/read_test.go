@@ -217,8 +217,8 @@ func TestLoad(t *testing.T) {
 	assert.Nil(t, set.Contract)
 	assert.Equal(t, []string{"contract-syntax"}, rulesOf(findings))
 
-	_, _, err = contract.Load(tree, "f", "")
-	assert.ErrorContains(t, err, "no endpoints.yaml in it")
+	_, _, err = contract.Load(tree, "f", "deep")
+	assert.EqualError(t, err, "deep/f/endpoints.yaml: file does not exist")
 	_, _, err = contract.Load(tree, "g/endpoints.yaml", "")
 	assert.ErrorContains(t, err, "g/endpoints.yaml: file does not exist")
 }

@@ -107,6 +107,11 @@ var defects = []defect{
 		},
 	},
 	{
+		name:  "second port opened by a promised Service",
+		edits: []edit{{mailpit, "---\napiVersion: apps/v1", "    - name: smtp\n      port: 1025\n      targetPort: smtp\n---\napiVersion: apps/v1"}},
+		want:  []want{{"unpromised-nodeport", mailpit, line("- name: smtp", after("type: NodePort"))}},
+	},
+	{
 		name:  "promised Service turned into a LoadBalancer",
 		edits: []edit{{portal, "type: NodePort", "type: LoadBalancer"}},
 		want:  []want{{"unpromised-loadbalancer", portal, line("type: LoadBalancer")}},
@@ -117,9 +122,22 @@ var defects = []defect{
 		want:  []want{{"unpromised-loadbalancer", registry, line("type: LoadBalancer")}},
 	},
 	{
+		name:  "external address",
+		edits: []edit{{prometheus, "spec:\n  selector:\n    app: prometheus\n  ports:", "spec:\n  externalIPs:\n    - 192.0.2.10\n  selector:\n    app: prometheus\n  ports:"}},
+		want:  []want{{"unpromised-externalip", prometheus, line("- 192.0.2.10")}},
+	},
+	{
 		name:  "hostPort added",
 		edits: []edit{{registry, "- containerPort: 5000", "- containerPort: 5000\n              hostPort: 5000"}},
 		want:  []want{{"unpromised-hostport", registry, line("hostPort: 5000")}},
+	},
+	{ // the container's port is the accepted number, the host's is not
+		name:  "accepted hostPort moved",
+		edits: []edit{{mailpit, "hostPort: 1025", "hostPort: 1026"}},
+		want: []want{
+			{"unpromised-hostport", mailpit, line("hostPort: 1026")},
+			{"accept-unused", endpoints, line("- kind: HostPort")},
+		},
 	},
 	{ // the ports that it opens are part of it
 		name:  "network of the host",
@@ -176,6 +194,11 @@ spec:
 		want:  []want{{"unpromised-nodeport", added, line("type: NodePort")}},
 	},
 	{
+		name:  "NodePort Service between markers and comments",
+		edits: []edit{{added, "", "%YAML 1.2\n--- # first\n" + nodePort + "...\n# end\n"}},
+		want:  []want{{"unpromised-nodeport", added, line("type: NodePort")}},
+	},
+	{
 		name:  "NodePort by way of an anchor",
 		edits: []edit{{added, "", "apiVersion: v1\nkind: Service\nmetadata:\n  name: backdoor\n  namespace: registry\n  annotations: {was: &type NodePort}\nspec:\n  type: *type\n  selector: {app: registry}\n  ports: [{port: 80, targetPort: 5000}]\n"}},
 		want:  []want{{"unpromised-nodeport", added, line("type: *type")}},
@@ -215,6 +238,11 @@ spec:
 	},
 
 	// -- the Service behind it --------------------------------------------------
+	{
+		name:  "backend Service renamed",
+		edits: []edit{{grafana, "  name: grafana\n  namespace: monitoring\n  labels", "  name: grafan\n  namespace: monitoring\n  labels"}},
+		want:  []want{{"service-missing", endpoints, line("service: grafana")}},
+	},
 	{
 		name:  "Service that is not exposed renamed",
 		edits: []edit{{registry, "kind: Service\nmetadata:\n  name: registry", "kind: Service\nmetadata:\n  name: images"}},
@@ -344,6 +372,11 @@ spec:
 		want:  []want{{"portal-reads-secrets", "apps/portal/rbac.yaml", line(`- apiGroups: [""]`)}},
 	},
 	{
+		name:  "portal's namespace may read Secrets, as a group",
+		edits: []edit{{added, "", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: all}\nroleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ClusterRole\n  name: admin\nsubjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"system:serviceaccounts:portal\"}]\n"}},
+		want:  []want{{"portal-reads-secrets", added, line("apiGroup: rbac")}},
+	},
+	{
 		name:  "portal may edit one namespace",
 		edits: []edit{{added, "", "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: edit, namespace: gitea}\nroleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ClusterRole\n  name: edit\nsubjects: [{kind: ServiceAccount, name: portal, namespace: portal}]\n"}},
 		want:  []want{{"portal-reads-secrets", added, line("apiGroup: rbac")}},
@@ -376,6 +409,11 @@ spec:
 		want:  []want{{"secret-role", secrets, line("- secret: pg-role-mlflow")}},
 	},
 	{
+		name:  "strict key of a secret changed",
+		edits: []edit{{"apps/dagster/pg-secret.example.yaml", "postgresql-password:", "password:"}},
+		want:  []want{{"secret-key", secrets, line("key: postgresql-password")}},
+	},
+	{
 		name:  "destination taken from the project",
 		edits: []edit{{"apps/argocd/appproject.yaml", "    - server: https://kubernetes.default.svc\n      namespace: mlflow\n", ""}},
 		want:  []want{{"appproject-destination", secrets, line("- name: mlflow")}},
@@ -386,6 +424,11 @@ spec:
 		name:  "id given twice",
 		edits: []edit{{endpoints, "  - id: prometheus", "  - id: registry"}},
 		want:  []want{{"endpoint-duplicate", endpoints, line("- id: registry", after("source: apps/registry"))}},
+	},
+	{ // what it promises still stands
+		name:  "id of a UI given twice",
+		edits: []edit{{endpoints, "  - id: marquez-web", "  - id: gitea"}},
+		want:  []want{{"endpoint-duplicate", endpoints, line("- id: gitea", after("source: apps/gitea"))}},
 	},
 	{
 		name:  "exposed is a text",
@@ -401,6 +444,21 @@ spec:
 		name:  "unknown field",
 		edits: []edit{{endpoints, "    probe_from: dagster", "    probe-from: dagster"}},
 		want:  []want{{"contract-field", endpoints, line("probe-from: dagster")}},
+	},
+	{
+		name:  "port is a text",
+		edits: []edit{{endpoints, "port: 5432", "port: \"5432\""}},
+		want:  []want{{"contract-field", endpoints, line(`port: "5432"`)}},
+	},
+	{
+		name:  "port out of range",
+		edits: []edit{{endpoints, "port: 5432", "port: 65536"}},
+		want:  []want{{"contract-field", endpoints, line("port: 65536")}},
+	},
+	{
+		name:  "no namespace",
+		edits: []edit{{endpoints, "    namespace: postgres\n", ""}},
+		want:  []want{{"contract-field", endpoints, line("- id: postgres-rw")}},
 	},
 	{
 		name:  "placeholder for a secret",
@@ -428,12 +486,22 @@ spec:
 		want:  []want{{"legacy-field", endpoints, line("ui_hostname:")}},
 	},
 	{
+		name:  "accepted until a day that is over",
+		edits: []edit{{endpoints, "    reason: machines", "    until: 2026-01-31\n    reason: machines"}},
+		want:  []want{{"accept-expired", endpoints, line("until: 2026-01-31")}},
+	},
+	{
 		name:  "accepted, and not there",
 		edits: []edit{{endpoints, "accept:\n", "accept:\n  - {kind: NodePort, namespace: registry, name: gone, reason: was there once}\n"}},
 		want:  []want{{"accept-unused", endpoints, line("name: gone")}},
 	},
 
 	// -- the manifests themselves ---------------------------------------------------
+	{
+		name:  "type given twice",
+		edits: []edit{{registry, "spec:\n  selector:\n    app: registry\n  ports:", "spec:\n  type: ClusterIP\n  type: NodePort\n  selector:\n    app: registry\n  ports:"}},
+		want:  []want{{"manifest-duplicate-key", registry, line("type: NodePort")}},
+	},
 	{
 		name:  "type spelled with a capital",
 		edits: []edit{{registry, "spec:\n  selector:\n    app: registry\n  ports:", "spec:\n  Type: NodePort\n  selector:\n    app: registry\n  ports:"}},
@@ -630,6 +698,11 @@ var harmless = []defect{
 		{portal, "  type: NodePort\n", ""},
 		{portal, "containerPort: 8080", "containerPort: 8080\n              hostPort: 8080"},
 		{endpoints, "    source: apps/portal", "    exposure: {hostPort: 8080}\n    source: apps/portal"},
+	}},
+	{name: "exposed by its pods' hostPort, as a text", edits: []edit{
+		{portal, "  type: NodePort\n", ""},
+		{portal, "containerPort: 8080", "containerPort: 8080\n              hostPort: 8080"},
+		{endpoints, "    source: apps/portal", "    exposure: \"hostPort: 8080\"\n    source: apps/portal"},
 	}},
 	{name: "exposing Service on another port of its own", edits: []edit{{grafanaUI, "      port: 80\n", "      port: 8080\n"}}},
 	{name: "exposing Service by the number of the port", edits: []edit{{grafanaUI, "targetPort: grafana", "targetPort: 3000"}}},

@@ -273,6 +273,7 @@ func TestDefects(t *testing.T) {
 			for _, w := range writings {
 				tree, wanted, infos := build(t, d, w)
 				findings := check(t, tree)
+				placesAreReal(t, tree, findings)
 				for _, f := range report.Formats() {
 					require.Equal(t, wanted, shown(t, findings, f), "%s, files written %s", f, w.name)
 				}
@@ -280,6 +281,64 @@ func TestDefects(t *testing.T) {
 			}
 		})
 	}
+}
+
+// twoSided are the rules that compare two files: both are to be shown.
+var twoSided = []string{
+	"accept-expired", "appproject-destination", "credential-unknown", "exposure-ambiguous", "exposure-port", "exposure-selector",
+	"namespace-mismatch", "namespace-unset", "nodeport-pinned", "policy-may-block", "port-mismatch", "s3-endpoint", "scheme-mismatch",
+	"secret-key", "secret-role", "selector-unmatched", "source-mismatch", "storageclass-default", "storageclass-provisioner",
+}
+
+// placesAreReal checks that one can go to every place of a finding, and that
+// the related ones lead somewhere else.
+func placesAreReal(t *testing.T, tree fstest.MapFS, findings []contract.Finding) {
+	t.Helper()
+	for _, f := range findings {
+		elsewhere := false
+		for _, p := range append([]contract.Position{f.Position}, f.Related...) {
+			require.Contains(t, tree, p.File, f.Rule)
+			lines := strings.Split(string(tree[p.File].Data), "\n")
+			require.True(t, 1 <= p.Line && p.Line <= len(lines), "%s: no line %d in %s", f.Rule, p.Line, p.File)
+			require.True(t, 0 <= p.Column && p.Column <= 1+len(lines[p.Line-1]), "%s: no column %d in line %d of %s", f.Rule, p.Column, p.Line, p.File)
+			elsewhere = elsewhere || p.File != f.File
+		}
+		for _, p := range f.Related {
+			assert.False(t, p.File == f.File && p.Line == f.Line, "%s: a related place is the finding's own, line %d of %s", f.Rule, p.Line, p.File)
+		}
+		if slices.Contains(twoSided, f.Rule) {
+			assert.True(t, elsewhere, "%s: only one side is shown: %s", f.Rule, f.Message)
+		}
+	}
+}
+
+// What a promised Service opens beyond its promise is shown with the endpoint.
+func TestUnpromisedIsToldOfTheEndpoint(t *testing.T) {
+	for name, endpoint := range map[string]string{
+		"promised Service turned into a LoadBalancer": "portal",
+		"second port opened by a promised Service":    "mailpit",
+		"NodePort Service added":                      "",
+	} {
+		i := slices.IndexFunc(defects, func(d defect) bool { return d.name == name })
+		require.GreaterOrEqual(t, i, 0, name)
+		tree, _, _ := build(t, defects[i], writings[0])
+		findings := check(t, tree)
+		require.Len(t, findings, 1, name)
+		assert.Equal(t, endpoint, findings[0].Endpoint, name)
+		assert.Equal(t, endpoint != "", len(findings[0].Related) > 0, name)
+	}
+}
+
+// A renamed Service is found by what it selects, and pointed at.
+func TestRenamedServiceIsPointedAt(t *testing.T) {
+	i := slices.IndexFunc(defects, func(d defect) bool { return d.name == "backend Service renamed" })
+	require.GreaterOrEqual(t, i, 0)
+	tree, _, _ := build(t, defects[i], writings[0])
+	findings := check(t, tree)
+	require.Len(t, findings, 1)
+	require.NotEmpty(t, findings[0].Related)
+	assert.Equal(t, contract.Position{File: grafana, Line: 4, Column: 9}, findings[0].Related[0])
+	assert.Contains(t, findings[0].Remedy, "Service grafan selects its pods")
 }
 
 // Defects of two applications are found both: neither hides the other, and
@@ -308,4 +367,20 @@ func TestDefectsDoNotHideOneAnother(t *testing.T) {
 			rt.Fatalf("%s, and %s: wanted %q, got %q", a.name, b.name, wanted, got)
 		}
 	})
+}
+
+// Every rule is shown firing once at least; TestDefects shows the others silent
+// beside it.
+func TestEveryRuleHasItsDefect(t *testing.T) {
+	fired := map[string]bool{"l7-leftover": true} // below
+	for _, d := range defects {
+		for _, x := range slices.Concat(d.want, d.infos) {
+			fired[x.rule] = true
+		}
+	}
+	for _, r := range contract.Rules() {
+		assert.True(t, fired[r.ID], "no defect is found by rule %s", r.ID)
+		delete(fired, r.ID)
+	}
+	assert.Empty(t, fired, "rules that no longer exist")
 }

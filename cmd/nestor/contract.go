@@ -37,10 +37,7 @@ func newContractCmd(c *cli) *cobra.Command {
 	p := cmd.PersistentFlags()
 	p.StringVar(&f.contract, "contract", "contract/endpoints.yaml", "the contract, a file or the folder that holds it")
 	p.StringVar(&f.root, "root", ".", "the folder of the manifests, that the contract's paths start from")
-	p.StringVar(&f.today, "today", "", "the day that decides which accept entries are over (default: today)")
-	if err := p.MarkHidden("today"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	p.StringVar(&f.today, "today", "", "the day, such as 2027-01-31, that decides which accept entries are over (default: today)")
 	cmd.AddCommand(newContractCheckCmd(c, f), newContractNodePortsCmd(c, f), newContractAllowlistCmd(c, f),
 		newContractAdoptCmd(c, f), newContractExplainCmd(c, f), newContractRuleCmd(c))
 	return cmd
@@ -79,7 +76,7 @@ func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded,
 	case errors.Is(err, fs.ErrNotExist) && mayLack && !cmd.Flags().Changed("contract"):
 		l.set = &contract.Set{Contract: &contract.Contract{File: filepath.ToSlash(name)}}
 	case err != nil:
-		return nil, fmt.Errorf("read the contract: %s: %w; name it with --contract", dir, err)
+		return nil, fmt.Errorf("read the contract: %w; name it with --contract", err)
 	}
 	if info, err := os.Stat(f.root); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--root %s is not a folder that can be read", f.root)
@@ -309,7 +306,10 @@ func newContractExplainCmd(c *cli, f *contractFlags) *cobra.Command {
 			}
 			switch c.output {
 			case "json":
-				return json.NewEncoder(c.out).Encode(story)
+				return json.NewEncoder(c.out).Encode(struct {
+					Schema string `json:"schema"`
+					*contract.Story
+				}{"nestor.story/v1", story})
 			case "text":
 			default:
 				return fmt.Errorf("--output %q: use text or json", c.output)

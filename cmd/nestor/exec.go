@@ -95,7 +95,7 @@ prints how far it is.`,
 func execWords(args []string, dash int, f execFlags) (pattern string, argv []string, err error) {
 	switch {
 	case len(args) == 0 || dash == 0:
-		return "", nil, errors.New("want nodes and a command: nestor exec PATTERN -- ARGV...")
+		return "", nil, errors.New("want nodes and a command: nestor exec PATTERN -- ARGV")
 	case dash > 1:
 		return "", nil, fmt.Errorf("want one pattern before --, as %q", strings.Join(args[:dash], ","))
 	case len(args) == 1 && f.script == "":

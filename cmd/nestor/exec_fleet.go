@@ -71,7 +71,7 @@ func (c *cli) execFleet(ctx context.Context, targets []inventory.Target, command
 func interruptions(cancel func(), progress *tally) <-chan struct{} {
 	abandon := make(chan struct{})
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, stopSignals()...)
 	over := make(chan struct{})
 	progress.atEnd(func() {
 		signal.Stop(signals)
@@ -93,6 +93,15 @@ func interruptions(cancel func(), progress *tally) <-chan struct{} {
 		}
 	}()
 	return abandon
+}
+
+// stopSignals ask to stop. SIGHUP does not under nohup.
+func stopSignals() []os.Signal {
+	stop := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		stop = append(stop, syscall.SIGHUP)
+	}
+	return stop
 }
 
 // outcomeCode is the exit code that one node alone would give.

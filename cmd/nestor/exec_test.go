@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -231,12 +233,18 @@ func TestOutcomeCode(t *testing.T) {
 	} {
 		assert.Equal(t, tc.code, outcomeCode(tc.outcome), "%+v", tc.outcome.Err)
 	}
-	for _, order := range [][]int{{4, 2, 3, 1, 0}} {
-		for i, a := range order {
-			for _, b := range order[i:] {
-				assert.Equal(t, a, worse(a, b))
-				assert.Equal(t, a, worse(b, a))
-			}
+	order := []int{4, 2, 3, 1, 0}
+	for i, a := range order {
+		for _, b := range order[i:] {
+			assert.Equal(t, a, worse(a, b))
+			assert.Equal(t, a, worse(b, a))
 		}
 	}
+}
+
+func TestNohupIsHonoured(t *testing.T) {
+	assert.Contains(t, stopSignals(), syscall.SIGHUP)
+	signal.Ignore(syscall.SIGHUP) // as nohup does before it starts nestor
+	defer signal.Reset(syscall.SIGHUP)
+	assert.NotContains(t, stopSignals(), syscall.SIGHUP)
 }

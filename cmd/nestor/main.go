@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"syscall"
 )
 
 func main() {
@@ -17,7 +16,7 @@ func main() {
 // Main runs nestor with the process's own arguments, streams and environment,
 // and returns the exit code.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	return run(ctx, os.Args[1:], &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.LookupEnv})
 }

@@ -96,6 +96,8 @@ func TestRules(t *testing.T) {
 		{"a plan needs no word", func(w world) { delete(w.env, "BANC_JETABLE"); w.i.Apply = false }, "", ""},
 
 		{"ssh was not asked", func(w world) { *w.e = Effective{} }, RuleAddress, "ssh"},
+		{"ssh was asked of another node", func(w world) { w.Port = 2222 }, RuleAddress, `"22" is the port in ssh's answer`},
+		{"the port that was asked for", func(w world) { w.Port = 2222; w.e.SSH.Port = 2222 }, "", ""},
 		{"loopback", host("127.0.0.1"), RuleAddress, `hosts.yaml:7: refused (rule address): node "node1": "127.0.0.1" is this machine`},
 		{"loopback, another", host("127.8.9.1"), RuleAddress, "127.8.9.1"},
 		{"loopback, IPv6", host("::1"), RuleAddress, "::1"},

@@ -3,6 +3,7 @@ package guard
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
@@ -102,6 +103,9 @@ func ownAddress(c *check) *Refusal {
 	host := c.effective.SSH.Hostname
 	if host == "" {
 		return c.refuse(RuleAddress, host, "ansible_host", "is what ssh makes of the address; without its answer nothing is changed")
+	}
+	if port := c.target.Port; port != 0 && port != c.effective.SSH.port() {
+		return c.refuse(RuleAddress, strconv.Itoa(c.effective.SSH.port()), "ansible_port", "is the port in ssh's answer, and the target's is %d: the answer is another node's", port)
 	}
 	const variable = "ansible_host"
 	if why := oldNotation(host); why != "" {

@@ -138,6 +138,8 @@ func (r *resolver) explainSSH(t Target) []Field {
 			f.Value, f.Why = "", "given way to ansible_ssh_args, which comes first in Ansible's command"
 		case f.Name == "identity_file" && t.IdentityFile != "":
 			f.Value = t.IdentityFile
+		case f.Name == "identity_file" && f.Value != "" && t.Node != "":
+			f.Value, f.Why = "", "offered behind the key of ansible_ssh_args, as in Ansible's command"
 		}
 	}
 	for _, name := range argsNames {

@@ -290,13 +290,20 @@ func (r *resolver) sshArgs() error {
 	return nil
 }
 
+// Key files add up instead: ours goes behind theirs, in the order in which ssh
+// offers them.
 func (r *resolver) yieldTo(args []string) {
 	for option := range sshargs.Options(args) {
-		switch strings.ToLower(option.Name) {
+		switch option.Name {
 		case "port":
 			r.target.Port = 0
 		case "user":
 			r.target.User = ""
+		case "identityfile":
+			if r.target.IdentityFile != "" {
+				r.target.SSHArgs = append(r.target.SSHArgs, "-o", `IdentityFile="`+r.target.IdentityFile+`"`)
+				r.target.IdentityFile = ""
+			}
 		}
 	}
 }

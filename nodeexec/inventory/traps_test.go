@@ -39,6 +39,8 @@ var traps = []struct {
 	{"home of the key", hosts("all: {hosts: {h: {ansible_ssh_private_key_file: ~/.ssh/id}}}"), "h", Target{Host: "h", IdentityFile: "/home/me/.ssh/id"}},
 	{"arguments in Ansible's order", hosts("all: {hosts: {h: {ansible_ssh_extra_args: -x, ansible_ssh_common_args: -y, ansible_ssh_args: '-4'}}}"), "h", Target{Host: "h", SSHArgs: []string{"-4", "-y", "-x"}}},
 	{"ansible_ssh_args come before port and user", hosts("all: {hosts: {h: {ansible_ssh_args: -o Port=1 -l joe, ansible_port: 2, ansible_user: jim}}}"), "h", Target{Host: "h", SSHArgs: []string{"-o", "Port=1", "-l", "joe"}}},
+	{"a key of ansible_ssh_args comes before", hosts("all: {hosts: {h: {ansible_ssh_args: -i first, ansible_private_key_file: second}}}"), "h", Target{Host: "h", SSHArgs: []string{"-i", "first", "-o", `IdentityFile="second"`}}},
+	{"a key of the common arguments comes after", hosts("all: {hosts: {h: {ansible_ssh_common_args: -i second, ansible_private_key_file: first}}}"), "h", Target{Host: "h", IdentityFile: "first", SSHArgs: []string{"-i", "second"}}},
 	{"common arguments come after", hosts("all: {hosts: {h: {ansible_ssh_common_args: -p 1, ansible_port: 2}}}"), "h", Target{Host: "h", Port: 2, SSHArgs: []string{"-p", "1"}}},
 	{"a quoted argument", hosts(`all: {hosts: {h: {ansible_ssh_common_args: '-o ProxyCommand="ssh -W %h:%p ''j 1''"'}}}`), "h", Target{Host: "h", SSHArgs: []string{"-o", "ProxyCommand=ssh -W %h:%p 'j 1'"}}},
 	{"depth beats name", hosts("z: {vars: {ansible_user: top}, hosts: {h: }}\nm: {children: {a: {vars: {ansible_user: deep}, hosts: {h: }}}}"), "h", Target{Host: "h", User: "deep"}},
@@ -94,6 +96,7 @@ func TestTraps(t *testing.T) {
 // same ssh, or none where the node is this machine. What only nestor knows of
 // (kinds, transports, saved lists) is left out.
 func TestTrapsInAnsible(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	var q question
 	var asked []int

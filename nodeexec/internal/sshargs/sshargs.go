@@ -78,7 +78,9 @@ func (o Option) keyword(letter byte) Option {
 		if end < 0 {
 			end = len(line)
 		}
-		o.Name = strings.ToLower(line[:end])
+		if end > 0 { // an empty line of configuration is no error to ssh
+			o.Name = strings.ToLower(line[:end])
+		}
 		o.Value = strings.Trim(strings.TrimPrefix(strings.TrimLeft(line[end:], " \t"), "="), " \t\"")
 	}
 	return o

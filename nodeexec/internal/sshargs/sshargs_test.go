@@ -56,6 +56,7 @@ func TestHost(t *testing.T) {
 func FuzzOptions(f *testing.F) {
 	f.Add("-o", "Port=22", "-4")
 	f.Add("-4p", "-", "--")
+	f.Add("-o", "", "-o=")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		args := []string{a, b, c}
 		for o := range Options(args) {
