@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 	"github.com/nestor-tools/nestor/shims"
 )
@@ -49,7 +51,7 @@ type call struct {
 	keptOut, keptErr   *capture  // what of the output the Result holds
 
 	readers sync.WaitGroup
-	writing atomic.Int32  // readers that are handing output on
+	busy    atomic.Int32  // readers that have taken something and not handed it on yet
 	reads   atomic.Int64  // so many times something was read
 	stuck   atomic.Bool   // a writer of the caller's was given up
 	drained chan struct{} // both streams are read to their end
@@ -222,30 +224,46 @@ func (cl *call) tell() {
 // while it waits for the caller's reader.
 type writeOnly struct{ io.Writer }
 
-// copyOut reads a stream to its end, whether or not it can be handed on.
-func (cl *call) copyOut(w io.Writer, r io.Reader) error {
+// copyOut reads a stream to its end, whether or not it can be handed on. It
+// is busy from before it takes something until that is handed on, so that
+// quiet cannot miss it however long this thread waits for a processor.
+func (cl *call) copyOut(w io.Writer, from *os.File) error {
+	conn, err := from.SyscallConn()
+	if err != nil {
+		return nil // closed by us
+	}
 	buf := make([]byte, 64<<10)
 	var failed error
 	for {
-		n, err := r.Read(buf)
+		var n int
+		var readErr error
+		err := conn.Read(func(fd uintptr) bool {
+			cl.busy.Add(1)
+			n, readErr = syscall.Read(int(fd), buf)
+			if readErr == syscall.EAGAIN {
+				cl.busy.Add(-1)
+			}
+			return readErr != syscall.EAGAIN
+		})
+		if err != nil {
+			return failed // closed by us
+		}
 		cl.reads.Add(1)
 		if n > 0 && failed == nil {
-			cl.writing.Add(1)
-			_, failed = w.Write(buf[:n])
-			cl.writing.Add(-1)
-			if failed != nil {
+			if _, failed = w.Write(buf[:n]); failed != nil {
 				cl.broken <- fmt.Errorf("write output: %w", failed)
 			}
 		}
-		if err != nil {
-			return failed // the end, or closed by us
+		cl.busy.Add(-1)
+		if n <= 0 && readErr != syscall.EINTR {
+			return failed // the end
 		}
 	}
 }
 
 // quiet waits, once the transport has exited, for what it left in the pipes:
-// to their end, or until nothing came for a while where something else still
-// holds them, or the caller waits no longer.
+// to their end, or until they are empty and nothing came for a while where
+// something else still holds them, or the caller waits no longer.
 func (cl *call) quiet(ctx context.Context) {
 	for {
 		before := cl.reads.Load()
@@ -256,10 +274,24 @@ func (cl *call) quiet(ctx context.Context) {
 			return
 		case <-time.After(drain):
 		}
-		if cl.writing.Load() == 0 && cl.reads.Load() == before {
+		if !readable(cl.proc.stdout) && !readable(cl.proc.stderr) && cl.busy.Load() == 0 && cl.reads.Load() == before {
 			return
 		}
 	}
+}
+
+// readable says whether a pipe of ours holds something, or its end.
+func readable(pipe *os.File) (yes bool) {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return false // closed by us
+	}
+	err = conn.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, _ := unix.Poll(fds, 0) // interrupted: asked again
+		yes = n != 0
+	})
+	return err == nil && yes
 }
 
 // settle reads on for a short while after the command's end, and ends what is

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
@@ -70,7 +71,7 @@ prints how far it is.`,
 				err = c.format("text", "json")
 			}
 			if err != nil {
-				if terminal(c.in) {
+				if f, ok := c.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 					fmt.Fprint(c.err, cmd.UsageString())
 				}
 				return fail(exitUnevaluated, fmt.Errorf("exec: %w", err))

@@ -60,3 +60,15 @@ func TestExecOnATerminal(t *testing.T) {
 	}
 	assert.Regexp(t, "\r\x1b\\[Knestor: 4 nodes in [0-9.]+s: 4 ok\r\n$", text)
 }
+
+func TestExecWithoutACommandOnATerminalPrintsItsUsage(t *testing.T) {
+	s := stub(t, `echo "a shell: $*"`)
+	tty, seen := openTerminal(t, 80)
+	s.in = tty
+	code, out, errs := s.exec(t, "node01")
+	assert.Empty(t, seen())
+	assert.Equal(t, exitUnevaluated, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "Usage:")
+	assert.True(t, strings.HasSuffix(errs, "nestor: exec: want a command: nestor exec PATTERN -- ARGV...; no shell is opened\n"), errs)
+}
