@@ -52,7 +52,8 @@ type loaded struct {
 }
 
 // load reads both. A contract that is not YAML leaves set.Contract nil.
-// Without a contract, and where that is allowed, an empty one is taken.
+// Without a contract, and where that is allowed, an empty one is taken; so it
+// is for a file without a byte, which "adopt > FILE" has the shell make first.
 func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded, error) {
 	name := f.contract
 	if !cmd.Flags().Changed("contract") && f.root != "." {
@@ -72,8 +73,13 @@ func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded,
 	}
 	var err error
 	l.set, l.findings, err = contract.Load(os.DirFS(dir), base, prefixOf(dir))
+	lacks := errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("contract")
+	if info, statErr := os.Stat(name); statErr == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		lacks = true
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && mayLack && !cmd.Flags().Changed("contract"):
+	case lacks && mayLack:
+		l.findings = nil
 		l.set = &contract.Set{Contract: &contract.Contract{File: filepath.ToSlash(name)}}
 	case err != nil:
 		return nil, fmt.Errorf("read the contract: %w; name it with --contract", err)

@@ -189,6 +189,14 @@ func TestContractAdopt(t *testing.T) {
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "nothing to adopt")
 
+	// adopt > contract/endpoints.yaml: the shell has made the file already.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "contract", "endpoints.yaml"), nil, 0o600))
+	for _, args := range [][]string{{}, {"--contract", filepath.Join(dir, "contract", "endpoints.yaml")}} {
+		code, stdout, stderr = nestorContract(t, append([]string{"adopt", "--root", dir}, args...)...)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, stdout, "contract_version:")
+	}
+
 	code, _, stderr = nestorContract(t, "adopt", "--root", dir, "--contract", filepath.Join(dir, "gone.yaml"))
 	assert.Equal(t, exitUnevaluated, code, "a contract that is named must be there")
 	assert.Contains(t, stderr, "gone.yaml")
