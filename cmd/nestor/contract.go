@@ -67,7 +67,11 @@ func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded,
 		}
 		l.options.Today = day
 	}
-	dir, base := filepath.Split(name)
+	// "contract/" and ".." name folders too
+	dir, base := filepath.Split(filepath.Clean(name))
+	if base == ".." {
+		dir, base = filepath.Join(dir, base), "."
+	}
 	if dir == "" {
 		dir = "."
 	}
@@ -218,7 +222,10 @@ func writeNew(name string, b []byte) error {
 		return err
 	}
 	_, err = file.Write(b)
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(name)) // half a manifest is worse than none
+	}
+	return nil
 }
 
 func newContractAllowlistCmd(c *cli, f *contractFlags) *cobra.Command {
