@@ -1,8 +1,8 @@
 package nodeexec
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"os"
 	"testing"
 	"time"
