@@ -20,6 +20,11 @@ losetup:mount
 fdisk:fdisk
 mkfs.ext4:e2fsprogs
 ps:procps
+script:bsdutils
+strace:strace
+nft:nftables
+containerd:containerd
+systemctl:systemd
 ansible-inventory:ansible-core
 python3:python3
 bats:bats

@@ -80,7 +80,7 @@ func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
 func AcceptText(all []Accept) []byte {
 	var t bytes.Buffer
 	for _, a := range all {
-		fmt.Fprintf(&t, "  - kind: %s # %s\n", scalar(a.Kind), place(a.At))
+		fmt.Fprintf(&t, "  - kind: %s # %s\n", scalar(a.Kind), oneLine(place(a.At)))
 		if a.Namespace != "" {
 			fmt.Fprintf(&t, "    namespace: %s\n", scalar(a.Namespace))
 		}

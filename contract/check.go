@@ -191,6 +191,14 @@ func (c *checker) unwanted(group []Judgement) {
 			related = append(related, at)
 		}
 	}
+	endpoint := "" // that the Service exposes in another way than promised
+	for _, p := range c.matching.Promises {
+		if x := p.Exposing; x != nil && first.Object == "Service" && x.Name == first.Name && x.Namespace == first.Namespace {
+			endpoint = p.Endpoint.ID
+			related = append(related, p.Endpoint.At("exposed"))
+			break
+		}
+	}
 	object := fmt.Sprintf("%s %s", first.Object, qualified(first.Namespace, first.Name))
 	list := strings.Join(ports, ", ")
 	entry := fmt.Sprintf("accept it under accept: in %s", c.File)
@@ -215,7 +223,7 @@ func (c *checker) unwanted(group []Judgement) {
 	if first.System {
 		rule, remedy = "system-exposure", "nothing to do: it is listed so that it is known"
 	}
-	c.report(rule, pos(first.Source), "", message, remedy, related...)
+	c.report(rule, pos(first.Source), endpoint, message, remedy, related...)
 }
 
 // services reports what is wrong with a Service whoever it serves.

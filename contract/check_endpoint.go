@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -84,7 +85,15 @@ func (c *checker) anchored(p Promise) bool {
 	}
 	if p.Exposing != nil || p.Rivals != nil {
 		if w := c.podsOf(p); w != nil {
-			c.report("service-missing", e.At("service"), e.ID, fmt.Sprintf("no manifest has Service %s in namespace %s, although its pods are there", e.Service, e.Namespace), "mend service:, or restore its manifest", pos(w.At), pos(p.Exposing.At))
+			remedy, related := "mend service:, or restore its manifest", []Position{pos(w.At), pos(p.Exposing.At)}
+			for _, s := range c.tree.Services { // the same Service under another name
+				if s.Name != p.Exposing.Name && s.Namespace == p.Exposing.Namespace && maps.Equal(s.Selector, p.Exposing.Selector) {
+					remedy = fmt.Sprintf("mend service: (Service %s selects its pods), or restore its manifest", s.Name)
+					related = slices.Insert(related, 0, pos(s.At))
+					break
+				}
+			}
+			c.report("service-missing", e.At("service"), e.ID, fmt.Sprintf("no manifest has Service %s in namespace %s, although its pods are there", e.Service, e.Namespace), remedy, related...)
 			return false
 		}
 		return true // it exposes what a chart that is not versioned creates

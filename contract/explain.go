@@ -30,7 +30,7 @@ func Explain(s *Set, tree *manifest.Tree, o Options, findings []Finding, id stri
 	if i < 0 {
 		var ids []string
 		for _, e := range s.Endpoints {
-			ids = append(ids, e.ID)
+			ids = append(ids, oneLine(e.ID))
 		}
 		return nil, fmt.Errorf("%s: no endpoint is called %q; it has %s", s.File, id, strings.Join(ids, ", "))
 	}

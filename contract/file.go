@@ -149,8 +149,9 @@ func (a Accept) inNamespace(namespace string) bool {
 	return a.Namespace == namespace || namespace == ""
 }
 
-// Expired tells whether the entry's last day is over. A zero today expires
-// nothing.
+// Expired tells whether the entry's last day is over, where today's clock is.
+// A zero today expires nothing.
 func (a Accept) Expired(today time.Time) bool {
-	return !a.Until.IsZero() && !today.IsZero() && today.Truncate(24*time.Hour).After(a.Until)
+	year, month, day := today.Date()
+	return !a.Until.IsZero() && !today.IsZero() && time.Date(year, month, day, 0, 0, 0, 0, time.UTC).After(a.Until)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"regexp"
@@ -32,10 +33,10 @@ type Unwritten struct {
 // of the node port is left to the cluster. The vendored file is not touched.
 func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 	type job struct {
-		name    string
-		backend *kube.Service
-		ports   []kube.ServicePort
-		ids     []string
+		name, namespace string
+		backend         *kube.Service
+		ports           []kube.ServicePort
+		ids             []string
 	}
 	jobs := map[string]*job{}
 	var left []Unwritten
@@ -69,16 +70,28 @@ func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 			unwritten("%s: Service %s exists and is a %s: make it a NodePort", place(pos(existing.TypeAt)), qualified(e.Namespace, name), existing.Type)
 			continue
 		}
+		namespace := cmp.Or(b.Namespace, e.Namespace)
+		same := func(file string) bool {
+			j := jobs[file]
+			return j == nil || (j.name == name && j.namespace == namespace && j.backend == b)
+		}
 		file := path.Join(path.Dir(b.At.File), name+".yaml")
+		if !same(file) { // a folder may hold one name in two namespaces
+			file = path.Join(path.Dir(b.At.File), namespace+"-"+name+".yaml")
+		}
 		// the contract may already say where the exposing Service is to be
-		if ext := path.Ext(e.Source); (ext == ".yaml" || ext == ".yml") && !c.exists(e.Source) {
-			if promised := path.Join(o.Prefix, e.Source); jobs[promised] == nil || jobs[promised].name == name {
+		if ext := path.Ext(e.Source); (ext == ".yaml" || ext == ".yml") && fs.ValidPath(path.Clean(e.Source)) && !c.exists(e.Source) {
+			if promised := path.Join(o.Prefix, e.Source); same(promised) {
 				file = promised
 			}
 		}
+		if !same(file) {
+			unwritten("Service %s is asked for from two backends: name another under exposure:", qualified(namespace, name))
+			continue
+		}
 		j := jobs[file]
 		if j == nil {
-			j = &job{name: name, backend: b}
+			j = &job{name: name, namespace: namespace, backend: b}
 			jobs[file] = j
 		}
 		if !slices.ContainsFunc(j.ports, func(q kube.ServicePort) bool { return q.Port == port.Port && q.Protocol == port.Protocol }) {
@@ -89,15 +102,7 @@ func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 	var files []File
 	for _, file := range slices.Sorted(maps.Keys(jobs)) {
 		j := jobs[file]
-		namespace := j.backend.Namespace
-		if namespace == "" {
-			for _, e := range s.Endpoints {
-				if e.ID == j.ids[0] {
-					namespace = e.Namespace
-				}
-			}
-		}
-		files = append(files, File{file, nodePortText(j.name, namespace, path.Base(j.backend.At.File), j.backend, j.ports), j.ids})
+		files = append(files, File{file, nodePortText(j.name, j.namespace, path.Base(j.backend.At.File), j.backend, j.ports), j.ids})
 	}
 	return files, left
 }
@@ -106,7 +111,7 @@ func place(p Position) string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 func nodePortText(name, namespace, from string, b *kube.Service, ports []kube.ServicePort) []byte {
 	var t bytes.Buffer
-	fmt.Fprintf(&t, "# Exposes Service %s of %s on every node. The cluster assigns the\n", b.Name, from)
+	fmt.Fprintf(&t, "# Exposes Service %s of %s on every node. The cluster assigns the\n", oneLine(b.Name), oneLine(from))
 	t.WriteString("# nodePort; the portal observes it. Written by: nestor contract nodeports\n")
 	fmt.Fprintf(&t, "apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n  namespace: %s\nspec:\n  type: NodePort\n  selector:\n", scalar(name), scalar(namespace))
 	for _, k := range slices.Sorted(maps.Keys(b.Selector)) {

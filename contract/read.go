@@ -343,7 +343,7 @@ func (r *fileReader) accepts(n yamldoc.Node) []Accept {
 			"until": func(n yamldoc.Node) { a.Until, a.UntilAt = r.date(n), r.at(n) },
 		})
 		for _, field := range []string{"kind", "name", "reason"} {
-			if item.Get(field).Text() == "" {
+			if strings.TrimSpace(item.Get(field).Text()) == "" {
 				r.report("contract-field", a.At, "", fmt.Sprintf("%s of an accept entry is missing", field), "add "+field+":")
 			}
 		}

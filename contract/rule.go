@@ -4,6 +4,7 @@ import (
 	"embed"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 //go:embed rules/*.md
@@ -93,8 +94,8 @@ func newFinding(rule, endpoint string, at Position, message, remedy string, rela
 		Position: at, Related: append([]Position{}, related...)}
 }
 
-// oneLine folds blanks and control characters: a message may quote a hostile
-// file.
+// oneLine folds blanks, control characters and those that turn text round: a
+// message may quote a hostile file.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || (r >= 0x7f && r < 0xa0) }), " ")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }), " ")
 }

@@ -27,6 +27,15 @@ type Change struct {
 	After  string     `json:"after"`
 }
 
+// DriftSchema names the format of a Report.
+const DriftSchema = "nestor.drift/v1"
+
+// Report is the changes as a document.
+type Report struct {
+	Schema  string   `json:"schema"`
+	Changes []Change `json:"changes"` // by node and field
+}
+
 // Diff compares two topologies field by field. Entries of lists are matched
 // by their name, disks by serial number or WWN first: their names may change
 // at any boot. Reasons and evidence are not compared, only what they led to.

@@ -23,32 +23,42 @@ import (
 
 var schemaFile = filepath.Join("..", "docs", "schema", "topology.v1.json")
 
-// The published schema is made of the Go types, so that neither can change
-// without the other. Rewrite it with "go test ./mapping -run Schema -update".
+// The published schemas are made of the Go types, so that neither can change
+// without the other. Rewrite them with "go test ./mapping -run Schema -update".
 func TestSchema_IsThatOfTheTypes(t *testing.T) {
-	s := schemas{defs: map[string]any{}}
-	root := s.of(reflect.TypeFor[mapping.Topology]())
-	document := map[string]any{
-		"$schema":     "https://json-schema.org/draft/2020-12/schema",
-		"$id":         "https://github.com/nestor-tools/nestor/docs/schema/topology.v1.json",
-		"title":       mapping.Schema,
-		"description": "What the nodes of a cluster really are, as printed by nestor discover. Unknown fields are to be ignored.",
-		"$defs":       s.defs,
+	for file, published := range map[string]struct {
+		of                 reflect.Type
+		title, description string
+	}{
+		"topology.v1.json": {reflect.TypeFor[mapping.Topology](), mapping.Schema, "What the nodes of a cluster really are, as printed by nestor discover. Unknown fields are to be ignored."},
+		"drift.v1.json":    {reflect.TypeFor[mapping.Report](), mapping.DriftSchema, "What differs from an earlier topology, as printed by nestor discover --against FILE --output json. Unknown fields are to be ignored."},
+	} {
+		s := schemas{defs: map[string]any{}}
+		root := s.of(published.of)
+		document := map[string]any{
+			"$schema":     "https://json-schema.org/draft/2020-12/schema",
+			"$id":         "https://github.com/nestor-tools/nestor/docs/schema/" + file,
+			"title":       published.title,
+			"description": published.description,
+			"$defs":       s.defs,
+		}
+		maps.Copy(document, root)
+		text, err := json.MarshalIndent(document, "", "  ")
+		require.NoError(t, err)
+		golden.File(t, filepath.Join("..", "docs", "schema", file), append(text, '\n'))
 	}
-	maps.Copy(document, root)
-	text, err := json.MarshalIndent(document, "", "  ")
-	require.NoError(t, err)
-	golden.File(t, schemaFile, append(text, '\n'))
 }
 
 // enums are the closed lists of words.
 var enums = map[reflect.Type][]any{
-	reflect.TypeFor[disks.Role]():     {disks.System, disks.Ceph, disks.DataInUse, disks.Free, disks.Unknown},
-	reflect.TypeFor[baseline.State](): {baseline.Pass, baseline.Fail, baseline.Unknown, baseline.NotApplicable},
+	reflect.TypeFor[mapping.ChangeKind](): {mapping.Drift, mapping.Unclear},
+	reflect.TypeFor[disks.Role]():         {disks.System, disks.Ceph, disks.DataInUse, disks.Free, disks.Unknown},
+	reflect.TypeFor[baseline.State]():     {baseline.Pass, baseline.Fail, baseline.Unknown, baseline.NotApplicable},
 }
 
 // constants are fields that have one value, by type and name.
 var constants = map[string]any{
+	"Report.schema":         map[string]any{"const": mapping.DriftSchema},
 	"Topology.schema":       map[string]any{"const": mapping.Schema},
 	"Topology.generated_by": map[string]any{"const": "nestor discover"},
 	"Node.hardening":        map[string]any{"enum": []any{"hardened", "partial", "plain", "unknown"}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,6 +27,9 @@ const (
 	// drain is how long output is still read after the command has ended:
 	// background processes may hold the streams for ever.
 	drain = 100 * time.Millisecond
+	// giveUp is how long a writer that blocks is waited for once the caller
+	// waits no longer.
+	giveUp = time.Second
 	// confirm is how long the node has to say that it ended the command: its
 	// watcher asks for one second and then insists for up to two.
 	confirm = 5 * time.Second
@@ -49,6 +53,7 @@ type call struct {
 	readers sync.WaitGroup
 	busy    atomic.Int32  // readers that have taken something and not handed it on yet
 	reads   atomic.Int64  // so many times something was read
+	stuck   atomic.Bool   // a writer of the caller's was given up
 	drained chan struct{} // both streams are read to their end
 	broken  chan error    // the first failure of the caller's streams
 }
@@ -81,14 +86,26 @@ func (n *Node) attempt(ctx context.Context, c Command, argv []string, control st
 	select {
 	case <-cl.report.bothEndC:
 	case <-proc.exited:
-		cl.quiet()
+		cl.quiet(ctx)
 	case <-ctx.Done():
-		return cl.stop(ctx.Err())
+		if !cl.finished() {
+			return cl.stop(ctx, ctx.Err())
+		}
 	case err := <-cl.broken:
-		return cl.stop(err)
+		return cl.stop(ctx, err)
 	}
-	cl.settle()
-	return cl.result()
+	cl.settle(ctx)
+	return cl.result(ctx)
+}
+
+// finished says whether the command had ended, whatever else happened since.
+func (cl *call) finished() bool {
+	select {
+	case <-cl.report.bothEndC:
+		return true
+	default:
+		return false
+	}
 }
 
 // sinks decides where each stream goes.
@@ -107,6 +124,39 @@ func (cl *call) sinks() {
 		cl.keptErr = newTail(stderrTail)
 		cl.err = io.MultiWriter(cl.keptErr, cl.command.Stderr)
 	}
+	if sameWriter(cl.command.Stdout, cl.command.Stderr) {
+		shared := &oneAtATime{w: cl.command.Stdout}
+		cl.out, cl.err = shared, io.MultiWriter(cl.keptErr, shared)
+	}
+}
+
+func sameWriter(a, b io.Writer) bool {
+	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// oneAtATime is a writer for two streams.
+type oneAtATime struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneAtATime) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
+// untilStuck is a writer that takes no more once the call has been given up.
+type untilStuck struct {
+	cl *call
+	w  io.Writer
+}
+
+func (u untilStuck) Write(p []byte) (int, error) {
+	if u.cl.stuck.Load() {
+		return 0, errors.New("given up")
+	}
+	return u.w.Write(p)
 }
 
 // read starts to take the records out of both streams.
@@ -116,7 +166,7 @@ func (cl *call) read() {
 		from          *os.File
 		noise, output io.Writer
 	}{{cl.proc.stdout, cl.noiseOut, cl.out}, {cl.proc.stderr, cl.noiseErr, cl.err}} {
-		split := &splitter{marker: marker, report: cl.report, noise: s.noise, output: s.output}
+		split := &splitter{marker: marker, report: cl.report, noise: s.noise, output: untilStuck{cl, s.output}}
 		cl.readers.Go(func() {
 			if cl.copyOut(split, s.from) != nil {
 				return
@@ -213,12 +263,14 @@ func (cl *call) copyOut(w io.Writer, from *os.File) error {
 
 // quiet waits, once the transport has exited, for what it left in the pipes:
 // to their end, or until they are empty and nothing came for a while where
-// something else still holds them.
-func (cl *call) quiet() {
+// something else still holds them, or the caller waits no longer.
+func (cl *call) quiet(ctx context.Context) {
 	for {
 		before := cl.reads.Load()
 		select {
 		case <-cl.drained:
+			return
+		case <-ctx.Done():
 			return
 		case <-time.After(drain):
 		}
@@ -245,7 +297,7 @@ func readable(pipe *os.File) (yes bool) {
 // settle reads on for a short while after the command's end, and ends what is
 // left of the transport here. Over local the transport is the command itself,
 // and what it left in the background is its own affair.
-func (cl *call) settle() {
+func (cl *call) settle(ctx context.Context) {
 	select {
 	case <-cl.drained:
 	case <-time.After(drain):
@@ -253,17 +305,27 @@ func (cl *call) settle() {
 	if !cl.proc.waitExit(drain) && cl.node.target.Transport != inventory.TransportLocal {
 		cl.proc.kill()
 	}
-	cl.hangUp()
+	cl.hangUp(ctx)
 }
 
-// hangUp closes our ends and waits until nothing writes to the caller any more.
-func (cl *call) hangUp() {
+// hangUp closes our ends and waits until nothing writes to the caller any
+// more. A writer that blocks is given up once the caller waits no longer.
+func (cl *call) hangUp(ctx context.Context) {
 	cl.proc.close()
-	<-cl.drained
+	select {
+	case <-cl.drained:
+		return
+	case <-ctx.Done():
+	}
+	select {
+	case <-cl.drained:
+	case <-time.After(giveUp):
+		cl.stuck.Store(true)
+	}
 }
 
 // stop ends the command on the node, then the transport here.
-func (cl *call) stop(cause error) (Result, *Error) {
+func (cl *call) stop(ctx context.Context, cause error) (Result, *Error) {
 	_ = cl.proc.stdin.Close() // the lifeline, or the end of the command's input
 	started, _, _, _, _ := cl.report.state()
 	if !started {
@@ -280,7 +342,7 @@ func (cl *call) stop(cause error) (Result, *Error) {
 		remote = cl.stopRemote()
 	}
 	gone := cl.proc.kill()
-	cl.hangUp()
+	cl.hangUp(ctx)
 	if cl.node.target.Transport == inventory.TransportLocal && gone && remote == RemoteUnknown {
 		remote = RemoteKilled
 	}
@@ -288,7 +350,7 @@ func (cl *call) stop(cause error) (Result, *Error) {
 		remote = RemoteUnknown // no lifeline would end it, had it just started
 	}
 
-	res, _ := cl.result()
+	res, _ := cl.result(ctx)
 	e := cl.failure(KindStream, cause.Error(), remote)
 	e.Err = cause
 	elapsed := "in time"
@@ -308,18 +370,19 @@ func (cl *call) stop(cause error) (Result, *Error) {
 
 // stopRemote waits for the node's word that the command was ended.
 func (cl *call) stopRemote() Remote {
-	timeout := time.After(confirm)
+	ctx, cancel := context.WithTimeout(context.Background(), confirm)
+	defer cancel()
 	if cl.command.Stdin != nil {
-		if r := cl.killFromOutside(); r != RemoteUnknown {
-			return r
+		if cl.killFromOutside() {
+			return RemoteKilled
 		}
 	}
 	select {
 	case <-cl.report.bothEndC:
 	case <-cl.proc.exited:
-		cl.quiet()
+		cl.quiet(ctx)
 	case <-cl.node.member.abandon:
-	case <-timeout:
+	case <-ctx.Done():
 	}
 	_, ended, _, _, killed := cl.report.state()
 	switch {
@@ -332,10 +395,11 @@ func (cl *call) stopRemote() Remote {
 }
 
 // killFromOutside ends, by a second session, a command whose stdin is no
-// lifeline.
-func (cl *call) killFromOutside() Remote {
+// lifeline, and says whether it did. That the wrapper is gone proves nothing
+// but for its end record: the command may have ended it.
+func (cl *call) killFromOutside() bool {
 	_, _, _, pid, _ := cl.report.state()
-	ctx, cancel := context.WithTimeout(context.Background(), confirm)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*confirm) // it connects first
 	defer cancel()
 	n := cl.node
 	killer := &call{node: n, command: Command{Sudo: cl.command.Sudo}, nonce: rand.Text(), report: newReport(),
@@ -344,7 +408,7 @@ func (cl *call) killFromOutside() Remote {
 	env := append(n.env("", cl.command.Sudo), "NODE_EXEC_WRAPPER="+shims.Wrap, "NODE_EXEC_WRAP="+killer.nonce+":0:kill")
 	var err error
 	if killer.proc, err = start(append(n.shim(), n.target.Node, "--", fmt.Sprint(pid), cl.nonce), env); err != nil {
-		return RemoteUnknown
+		return false
 	}
 	killer.read()
 	select {
@@ -355,19 +419,13 @@ func (cl *call) killFromOutside() Remote {
 	case <-ctx.Done():
 		killer.proc.kill()
 	}
-	killer.settle()
+	killer.settle(ctx)
 	_, ended, code, _, _ := killer.report.state()
-	switch {
-	case ended && code == 0:
-		return RemoteKilled
-	case ended && code == 2:
-		return RemoteGone
-	}
-	return RemoteUnknown
+	return ended && code == 0
 }
 
 // result tells what became of a command whose streams are read to their end.
-func (cl *call) result() (Result, *Error) {
+func (cl *call) result(ctx context.Context) (Result, *Error) {
 	started, ended, code, _, killed := cl.report.state()
 	if !started && cl.node.options.Shim != "" {
 		return cl.trusted()
@@ -380,10 +438,21 @@ func (cl *call) result() (Result, *Error) {
 		return res, e
 	default:
 	}
-	switch {
-	case killed != "": // by the node's own deadline: ours was not served in time
-		e := cl.failure(KindDeadline, "the node ended the command at its deadline", RemoteKilled)
+	if cl.stuck.Load() && ended {
+		e := cl.failure(KindStream, "the command ended, but a writer did not take its output in time", RemoteGone)
+		e.Err = ctx.Err()
 		return res, e
+	}
+	switch {
+	case killed != "": // not by us
+		remote := RemoteKilled
+		if killed != "yes" {
+			remote = RemoteUnknown
+		}
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) { // ours was not served in time
+			return res, cl.failure(KindDeadline, "the node ended the command at its deadline", remote)
+		}
+		return res, cl.failure(KindLost, "the node ended the command, since the stdin of its connection closed", remote)
 	case ended:
 		res.Signal = signalName(code)
 		return res, nil
@@ -394,13 +463,21 @@ func (cl *call) result() (Result, *Error) {
 		}
 		return res, cl.failure(KindLost, detail, RemoteUnknown)
 	}
-	kind, detail := classify(cl.node.target, cl.proc.exitCode, cl.stderrText())
-	return res, cl.failure(kind, detail, RemoteNone)
+	code = cl.proc.exitCode()
+	kind, detail := classify(cl.node.target, cl.command.Sudo, code, cl.stderrText())
+	remote := RemoteNone
+	if kind == KindLost || code < 0 || kind == KindUnreachable && detail == silent { // its start record may be what was lost
+		remote = RemoteUnknown
+	}
+	return res, cl.failure(kind, detail, remote)
 }
 
 // trusted is the Result of a stub: a shim that knows nothing of records.
 func (cl *call) trusted() (Result, *Error) {
 	out, stderr := cl.noiseOut.output(), cl.noiseErr.output()
+	if out.Dropped > 0 || stderr.Dropped > 0 {
+		return Result{}, cl.failure(KindProtocol, fmt.Sprintf("the shim printed more than the %d MiB that a stub may", stubLimit>>20), RemoteGone)
+	}
 	for _, s := range []struct {
 		to   io.Writer
 		text Output
@@ -409,7 +486,7 @@ func (cl *call) trusted() (Result, *Error) {
 			return Result{}, cl.failure(KindStream, "write output: "+err.Error(), RemoteGone)
 		}
 	}
-	code := cl.proc.exitCode
+	code := cl.proc.exitCode()
 	if code < 0 {
 		return Result{}, cl.failure(KindProtocol, "the shim was killed", RemoteUnknown)
 	}

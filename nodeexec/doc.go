@@ -12,8 +12,8 @@
 // only the local ssh.
 //
 // The package refuses, before any process starts, a target whose words could
-// become options of ssh, an argument holding a NUL byte, and a command line
-// that is too long for the node. It never retries a command that may have
+// become options of ssh and an argument holding a NUL byte; and, before
+// anything is sent, a command line that is too long for the node. It never retries a command that may have
 // started, and never reads a password.
 //
 // How a node is reached is known to shims/node-exec.sh alone; this package

@@ -25,7 +25,7 @@ const (
 	KindDeadline    Kind = "deadline"     // the deadline passed; see Error.Remote
 	KindCanceled    Kind = "canceled"     // the context was cancelled; see Error.Remote
 	KindNotStarted  Kind = "not-started"  // the fleet was stopped before the node's turn; nothing ran
-	KindLost        Kind = "lost"         // the connection broke after the command had started
+	KindLost        Kind = "lost"         // the connection broke when it was up; the command may have started
 	KindProtocol    Kind = "protocol"     // what came back makes no sense: 0 with nothing run, a shim's fault
 	KindStream      Kind = "stream"       // the caller's own Stdin, Stdout or Stderr failed
 	KindUnavailable Kind = "no-transport" // bash, ssh or limactl is missing on this machine

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,8 @@ import (
 type Options struct {
 	// Shim is the path of another shim than the embedded one, run with bash
 	// as "bash Shim NODE -- ARGV...". One that prints no start record is
-	// trusted: its stdout and exit code are the Result. Meant for tests.
+	// trusted: its stdout and exit code are the Result. Its stdin ends only
+	// where Command.Stdin does. Meant for tests.
 	Shim string
 
 	// ControlDir is where the sockets of shared ssh connections live, a
@@ -28,7 +30,7 @@ type Options struct {
 	ControlDir string
 
 	// ControlPersist is how long a shared connection outlives its last
-	// command; 0 means one minute.
+	// command, in whole seconds; 0 means one minute.
 	ControlPersist time.Duration
 
 	// AcceptNewHostKeys lets ssh learn the key of a node it has never seen.
@@ -73,6 +75,10 @@ func (n *Node) Target() inventory.Target { return n.target }
 // Run runs the command on the node and waits for its end. A command that ran
 // to its end is a Result, whatever its exit code. Otherwise the error is an
 // *Error, and the Result holds what had arrived.
+//
+// The writers may be one and the same. Run waits for them, unless the context
+// or the timeout ends: a Write that still blocks then is left behind, as is a
+// Read of Stdin that blocks after the command's end.
 func (n *Node) Run(ctx context.Context, c Command) (Result, error) {
 	began := time.Now()
 	res, err := n.run(ctx, c)
@@ -97,6 +103,9 @@ func (n *Node) run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{}, n.fail(KindInvalid, c, err.Error(), err)
 	}
+	if info, err := os.Stat(n.options.Shim); n.options.Shim != "" && (err != nil || info.IsDir()) {
+		return Result{}, n.fail(KindUnavailable, c, "the shim "+n.options.Shim+" is no file on this machine", err)
+	}
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
@@ -110,11 +119,7 @@ func (n *Node) run(ctx context.Context, c Command) (Result, error) {
 	}
 	for try := range 3 {
 		if err := ctx.Err(); err != nil {
-			e := n.fail(KindCanceled, c, "cancelled before it started", err)
-			if errors.Is(err, context.DeadlineExceeded) {
-				e.Kind, e.Detail = KindDeadline, "the deadline passed before it started"
-			}
-			return Result{}, e
+			return Result{}, n.ended(c, err)
 		}
 		res, failed := n.attempt(ctx, c, argv, control)
 		switch {
@@ -157,13 +162,21 @@ func (n *Node) Effective(ctx context.Context) (string, error) {
 	readers.Wait()
 	<-p.exited
 	if err := ctx.Err(); err != nil {
-		return "", n.fail(KindCanceled, c, err.Error(), err)
+		return "", n.ended(c, err)
 	}
-	if p.exitCode != 0 {
-		kind, detail := classify(n.target, p.exitCode, stderr.output().String())
+	if code := p.exitCode(); code != 0 {
+		kind, detail := classify(n.target, false, code, stderr.output().String())
 		return "", n.fail(kind, c, detail, nil)
 	}
 	return out.output().String(), nil
+}
+
+// ended is the error of a context that ended before anything ran.
+func (n *Node) ended(c Command, err error) *Error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return n.fail(KindDeadline, c, "the deadline passed before it started", err)
+	}
+	return n.fail(KindCanceled, c, "cancelled before it started", err)
 }
 
 // shim is how bash is told what to run.
@@ -199,7 +212,7 @@ func (n *Node) env(control string, sudo bool) []string {
 	}
 	if control != "" {
 		env = append(env, "NODE_EXEC_CONTROL_PATH="+control,
-			"NODE_EXEC_CONTROL_PERSIST="+strconv.Itoa(int(n.options.ControlPersist.Seconds())))
+			"NODE_EXEC_CONTROL_PERSIST="+strconv.Itoa(int((n.options.ControlPersist+time.Second-1)/time.Second))) // 0 would be for ever
 	}
 	if sudo {
 		env = append(env, "NODE_EXEC_SUDO=1")

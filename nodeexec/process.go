@@ -20,7 +20,6 @@ type process struct {
 	stdin          *os.File // ours: its end is the lifeline
 	stdout, stderr *os.File
 	exited         chan struct{}
-	exitCode       int // valid once exited is closed; -1 for a signal
 }
 
 var errNoBash = errors.New("bash is not installed on this machine")
@@ -51,7 +50,6 @@ func start(words, env []string) (*process, error) {
 	}
 	go func() {
 		_ = p.cmd.Wait() // the exit code says it all
-		p.exitCode = p.cmd.ProcessState.ExitCode()
 		close(p.exited)
 	}()
 	return p, nil
@@ -84,6 +82,16 @@ func (p *process) waitExit(d time.Duration) bool {
 		return true
 	case <-time.After(d):
 		return false
+	}
+}
+
+// exitCode is -1 for a process that a signal ended, or that still runs.
+func (p *process) exitCode() int {
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.ExitCode()
+	default:
+		return -1
 	}
 }
 

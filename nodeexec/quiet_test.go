@@ -2,6 +2,7 @@ package nodeexec
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestQuietWaitsForReadersThatAreLate(t *testing.T) {
 	cl := &call{proc: &process{stdout: outR, stderr: errR}, drained: make(chan struct{}), broken: make(chan error, 3)}
 	quiet := make(chan struct{})
 	go func() {
-		cl.quiet()
+		cl.quiet(context.Background())
 		close(quiet)
 	}()
 	time.Sleep(3 * drain)

@@ -10,10 +10,8 @@
 # shellcheck source-path=SCRIPTDIR source=node-exec.sh
 . "${BASH_SOURCE[0]%/*}/node-exec.sh"
 
+# env, not export: a variable that the caller made readonly must not name another instance.
 vm_sh() {
-  (
-    unset "${!NODE_EXEC_@}"
-    export NODE_EXEC_NODE=${1-} NODE_EXEC_TRANSPORT=lima NODE_EXEC_TARGET_KIND=lima NODE_EXEC_HOST=${1-}
-    node_exec "$@"
-  )
+  command env NODE_EXEC_NODE="${1-}" NODE_EXEC_HOST="${1-}" NODE_EXEC_TRANSPORT=lima NODE_EXEC_TARGET_KIND=lima \
+    NODE_EXEC_SUDO='' NODE_EXEC_WRAP='' "${BASH:-bash}" -p -- "$_node_exec_file" "$@"
 }

@@ -34,18 +34,18 @@ _node_exec_set() {
 _node_exec_main() {
   set +euC -f && shopt -u nocasematch patsub_replacement 2>/dev/null # run as a command, SHELLOPTS may have set some
   local t_NODE='' t_TARGET_KIND='' t_TRANSPORT='' t_HOST='' t_USER='' t_PORT='' t_IDENTITY='' t_SSH_ARGS=()
-  local t_CONTROL_PATH='' t_CONTROL_PERSIST='' t_HOST_KEYS='' IFS=$'\n' line lines='' key node want='' effective='' cmd opts wrap=${NODE_EXEC_WRAP-} code=0
+  local t_CONTROL_PATH='' t_CONTROL_PERSIST='' t_HOST_KEYS='' IFS=$'\n' line lines='' key node want='' effective='' usage='usage: node-exec.sh [--target-kind KIND] [-n] NODE [--] ARGV...' cmd opts wrap=${NODE_EXEC_WRAP-} code=0
   while [[ ${1-} == -* ]]; do
     case $1 in
       --effective) effective=1 ;;
       --target-kind) [[ -n ${2-} ]] || _node_exec_die '--target-kind: which?' && want=$2 && shift ;;
       -n) exec </dev/null ;;
-      *) _node_exec_die "unknown option $1" ;;
+      *) _node_exec_die "unknown option $1; $usage" ;;
     esac
     shift
   done
   [[ ${2-} == -- ]] && set -- "$1" "${@:3}"
-  [[ -n ${1-} && ($# -gt 1 || -n $effective) ]] || _node_exec_die 'usage: node-exec.sh [--target-kind KIND] [-n] NODE [--] ARGV...'
+  [[ -n ${1-} && ($# -gt 1 || -n $effective) ]] || _node_exec_die "$usage"
   node=$1 && shift
   [[ -n $want || -n $wrap ]] || want=${EXPECTED_TARGET_KIND-} # the library has asserted it already
   if [[ -n ${NODE_EXEC_NODE-} ]]; then

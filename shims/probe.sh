@@ -398,19 +398,24 @@ read_updates() {
 
 read_listeners() { ss -Hltunp; }
 
-# kill_tree PID...: ends the processes and all that they started. They are
-# stopped first, and looked for again, so that none can fork away meanwhile.
-kill_tree() {
+# below PID...: every process that they started, and those started, and so on.
+below() {
+  cat /proc/[0-9]*/stat 2>/dev/null | awk -v roots="$*" '
+    BEGIN { n = split(roots, list); for (i = 1; i <= n; i++) root[list[i]] = 1 }
+    { pid = $1; sub(/^.*\) /, ""); parent[pid] = $2 }
+    END {
+      for (pid in parent) {
+        for (above = parent[pid]; !(above in root) && above in parent;) above = parent[above]
+        if (above in root) print pid
+      }
+    }'
+}
+
+# kill_below PID...: ends all that they started. It is stopped first, and
+# looked for again, so that none can fork away meanwhile.
+kill_below() {
   for _ in 1 2 3; do
-    doomed=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v roots="$*" '
-      BEGIN { n = split(roots, list); for (i = 1; i <= n; i++) root[list[i]] = 1 }
-      { pid = $1; sub(/^.*\) /, ""); parent[pid] = $2 }
-      END {
-        for (pid in parent) {
-          for (above = pid; above in parent && !(above in root);) above = parent[above]
-          if (above in root) print pid
-        }
-      }')
+    doomed=$(below "$@")
     # shellcheck disable=SC2086 # a list of pids
     [ -z "$doomed" ] || kill -s STOP $doomed 2>/dev/null
   done
@@ -427,13 +432,12 @@ pids() {
 stop() {
   trap '' HUP INT TERM PIPE
   trap - EXIT
-  # shellcheck disable=SC2046
-  [ -z "$pending" ] || kill_tree $(pids)
-  if [ -n "$clock" ]; then
+  if [ -z "$pending" ] && [ -n "$clock" ]; then
     kill -s KILL "$watchdog" "$clock" 2>/dev/null
     wait "$watchdog" 2>/dev/null # else bash says "Killed"
-  elif [ -n "$watchdog" ]; then
-    kill_tree "$watchdog"
+  else
+    # All of it: a section may have been started and not noted yet.
+    kill_below $$
   fi
   rm -rf "$dir"
 }
@@ -509,8 +513,15 @@ main() {
         ;;
     esac
   done
-  # shellcheck disable=SC2046
-  [ -z "$pending" ] || kill_tree $(pids)
+  if [ -n "$pending" ]; then
+    late=$(pids)
+    # shellcheck disable=SC2086
+    kill -s STOP $late 2>/dev/null
+    # shellcheck disable=SC2086
+    kill_below $late
+    # shellcheck disable=SC2086
+    kill -s KILL $late 2>/dev/null
+  fi
   for job in $pending; do
     emit "${job%%:*}" cut
   done

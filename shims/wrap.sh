@@ -16,9 +16,9 @@
 # SECONDS, when not 0, is how long the command may run.
 #
 # The names start with w_ so that no variable of the command's own environment
-# is changed. POSIX sh, Linux. Only sleep and grep are called, and only when something
-# must be ended. The watchers hold no stream of the caller's: whatever happens
-# to this shell, the connection closes.
+# is changed. POSIX sh, Linux. Only sleep and grep are called, for a deadline or
+# when something must be ended, and not needed. The watchers hold no stream of the caller's:
+# whatever happens to this shell, the connection closes.
 
 w_nonce=${1%%:*}
 w_mode=${1##*:}
@@ -28,8 +28,7 @@ shift
 exec 8>&1 9>&2 2>/dev/null
 
 record() {
-  printf 'nestor:%s:%s\n' "$w_nonce" "$1" >&8
-  printf 'nestor:%s:%s\n' "$w_nonce" "$1" >&9
+  printf 'nestor:%s:%s\n' "$w_nonce" "$1" >&8 && printf 'nestor:%s:%s\n' "$w_nonce" "$1" >&9
 }
 
 # look STAT: sets pid, parent and session from a stat file of /proc. The name
@@ -45,12 +44,21 @@ look() {
   [ -n "$w_session" ] && [ "$w_state" != Z ]
 }
 
-# end_session PID: ends the session of the wrapper PID, all but that wrapper,
-# its ancestors (sudo, the login shell) and this process. Asks first, then
-# insists. Returns 0 when nothing is left of it.
+# mentions FILE WORD: says whether a line of the file holds the word.
+mentions() {
+  while read -r w_more || [ -n "$w_more" ]; do
+    case $w_more in *"$2"*) return 0 ;; esac
+  done <"$1"
+  return 1
+}
+
+# end_session PID: ends the session of the process PID ("self" for this one),
+# all but that process, its ancestors (the wrapper, sudo, the login shell) and
+# this one. Asks first, then insists. Returns 0 when nothing is left of it.
 end_session() {
   trap '' HUP INT TERM
-  look /proc/self/stat || return 1 # no /proc: not Linux, nothing can be said
+  # No /proc: the process group is what can be ended, and nobody is left to record it.
+  look /proc/self/stat || { kill -s TERM 0 && sleep 1 && kill -s KILL 0; }
   w_keep=" $w_pid "
   look "/proc/$1/stat" || return 0
   w_theirs=$w_session
@@ -58,31 +66,42 @@ end_session() {
     w_keep="$w_keep$w_pid "
     look "/proc/$w_parent/stat" || break
   done
-  w_round=0
-  while [ "$w_round" -lt 60 ]; do
-    w_left=0
-    for w_stat in /proc/[0-9]*/stat; do
+  # shellcheck disable=SC2086 # a list of pids
+  kill -s CONT $w_keep # who was stopped could not report
+  for w_signal in TERM KILL KILL KILL; do
+    w_left=
+    # A node may have thousands of processes, and look is slow; grep may be missing.
+    w_stats=$(grep -l " $w_theirs " /proc/[0-9]*/stat) || [ $? -le 2 ] || w_stats='/proc/[0-9]*/stat'
+    for w_stat in $w_stats; do
       look "$w_stat" || continue
       [ "$w_session" = "$w_theirs" ] || continue
       case $w_keep in *" $w_pid "*) continue ;; esac
-      w_left=$((w_left + 1))
-      [ "$w_round" -gt 0 ] || kill "$w_pid"
-      [ "$w_round" -lt 20 ] || kill -9 "$w_pid"
+      w_left="$w_left $w_pid"
+      kill -s "$w_signal" "$w_pid" && kill -s CONT "$w_pid"
     done
-    [ "$w_left" -gt 0 ] || return 0
-    sleep 0.05 || sleep 1
-    w_round=$((w_round + 1))
+    [ -n "$w_left" ] || return 0
+    w_round=0
+    while [ -n "$w_left" ] && [ "$w_round" -lt 20 ]; do
+      sleep 0.05 || sleep 1
+      w_doomed=$w_left w_left=
+      for w_pid in $w_doomed; do
+        look "/proc/$w_pid/stat" && w_left="$w_left $w_pid"
+      done
+      w_round=$((w_round + 1))
+    done
   done
   return 1
 }
 
-record "start:$$"
+record "start:$$" || exit 1 # nobody is there to hear of it
 
-w_code=
 if [ "$w_mode" = kill ]; then
-  grep -q "$2" "/proc/$1/cmdline" || w_code=2
-  [ -n "$w_code" ] || end_session "$1"
-  w_code=${w_code:-$?}
+  w_code=1
+  if mentions "/proc/$1/cmdline" "$2"; then
+    end_session "$1" && w_code=0
+  elif [ -r /proc/self/cmdline ]; then
+    w_code=2
+  fi
   record "end:$w_code"
   exit "$w_code"
 fi
@@ -93,7 +112,7 @@ if [ "$w_mode" = lifeline ]; then
   exec 3<&0 </dev/null
   {
     while read -r _; do :; done <&3
-    end_session $$
+    end_session self # even where the command has ended its wrapper
     exit
   } 8>&- 9>&- >/dev/null &
   w_watchers=$!
@@ -102,8 +121,8 @@ if [ "$w_seconds" -gt 0 ]; then
   {
     trap 'kill -9 $!; exit 143' TERM # a TERM is lost on a child that has not got to its exec yet
     sleep "$w_seconds" 3<&- &
-    wait $!
-    end_session $$
+    wait $! || exit 143 # no sleep, no deadline
+    end_session self
     exit
   } 8>&- 9>&- >/dev/null </dev/null &
   w_watchers="$w_watchers $!"

@@ -270,16 +270,79 @@ func TestDefects(t *testing.T) {
 	for _, d := range all {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			for _, w := range writings {
+			for i, w := range writings {
 				tree, wanted, infos := build(t, d, w)
 				findings := check(t, tree)
-				for _, f := range report.Formats() {
+				placesAreReal(t, tree, findings)
+				formats := report.Formats()
+				if i > 0 {
+					formats = []report.Format{report.JSON} // a writing only moves lines
+				}
+				for _, f := range formats {
 					require.Equal(t, wanted, shown(t, findings, f), "%s, files written %s", f, w.name)
 				}
 				assert.Equal(t, infos, infosOf(findings), "informations, files written %s", w.name)
 			}
 		})
 	}
+}
+
+// twoSided are the rules that compare two files: both are to be shown.
+var twoSided = []string{
+	"accept-expired", "appproject-destination", "credential-unknown", "exposure-ambiguous", "exposure-port", "exposure-selector",
+	"namespace-mismatch", "namespace-unset", "nodeport-pinned", "policy-may-block", "port-mismatch", "s3-endpoint", "scheme-mismatch",
+	"secret-key", "secret-role", "selector-unmatched", "source-mismatch", "storageclass-default", "storageclass-provisioner",
+}
+
+// placesAreReal checks that one can go to every place of a finding, and that
+// the related ones lead somewhere else.
+func placesAreReal(t *testing.T, tree fstest.MapFS, findings []contract.Finding) {
+	t.Helper()
+	for _, f := range findings {
+		elsewhere := false
+		for _, p := range append([]contract.Position{f.Position}, f.Related...) {
+			require.Contains(t, tree, p.File, f.Rule)
+			lines := strings.Split(string(tree[p.File].Data), "\n")
+			require.True(t, 1 <= p.Line && p.Line <= len(lines), "%s: no line %d in %s", f.Rule, p.Line, p.File)
+			require.True(t, 0 <= p.Column && p.Column <= 1+len(lines[p.Line-1]), "%s: no column %d in line %d of %s", f.Rule, p.Column, p.Line, p.File)
+			elsewhere = elsewhere || p.File != f.File
+		}
+		for _, p := range f.Related {
+			assert.False(t, p.File == f.File && p.Line == f.Line, "%s: a related place is the finding's own, line %d of %s", f.Rule, p.Line, p.File)
+		}
+		if slices.Contains(twoSided, f.Rule) {
+			assert.True(t, elsewhere, "%s: only one side is shown: %s", f.Rule, f.Message)
+		}
+	}
+}
+
+// What a promised Service opens beyond its promise is shown with the endpoint.
+func TestUnpromisedIsToldOfTheEndpoint(t *testing.T) {
+	for name, endpoint := range map[string]string{
+		"promised Service turned into a LoadBalancer": "portal",
+		"second port opened by a promised Service":    "mailpit",
+		"NodePort Service added":                      "",
+	} {
+		i := slices.IndexFunc(defects, func(d defect) bool { return d.name == name })
+		require.GreaterOrEqual(t, i, 0, name)
+		tree, _, _ := build(t, defects[i], writings[0])
+		findings := check(t, tree)
+		require.Len(t, findings, 1, name)
+		assert.Equal(t, endpoint, findings[0].Endpoint, name)
+		assert.Equal(t, endpoint != "", len(findings[0].Related) > 0, name)
+	}
+}
+
+// A renamed Service is found by what it selects, and pointed at.
+func TestRenamedServiceIsPointedAt(t *testing.T) {
+	i := slices.IndexFunc(defects, func(d defect) bool { return d.name == "backend Service renamed" })
+	require.GreaterOrEqual(t, i, 0)
+	tree, _, _ := build(t, defects[i], writings[0])
+	findings := check(t, tree)
+	require.Len(t, findings, 1)
+	require.NotEmpty(t, findings[0].Related)
+	assert.Equal(t, contract.Position{File: grafana, Line: 4, Column: 9}, findings[0].Related[0])
+	assert.Contains(t, findings[0].Remedy, "Service grafan selects its pods")
 }
 
 // Defects of two applications are found both: neither hides the other, and

@@ -52,7 +52,8 @@ type loaded struct {
 }
 
 // load reads both. A contract that is not YAML leaves set.Contract nil.
-// Without a contract, and where that is allowed, an empty one is taken.
+// Without a contract, and where that is allowed, an empty one is taken; so it
+// is for a file without a byte, which "adopt > FILE" has the shell make first.
 func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded, error) {
 	name := f.contract
 	if !cmd.Flags().Changed("contract") && f.root != "." {
@@ -66,14 +67,23 @@ func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded,
 		}
 		l.options.Today = day
 	}
-	dir, base := filepath.Split(name)
+	// "contract/" and ".." name folders too
+	dir, base := filepath.Split(filepath.Clean(name))
+	if base == ".." {
+		dir, base = filepath.Join(dir, base), "."
+	}
 	if dir == "" {
 		dir = "."
 	}
 	var err error
 	l.set, l.findings, err = contract.Load(os.DirFS(dir), base, prefixOf(dir))
+	lacks := errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("contract")
+	if info, statErr := os.Stat(name); statErr == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		lacks = true
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && mayLack && !cmd.Flags().Changed("contract"):
+	case lacks && mayLack:
+		l.findings = nil
 		l.set = &contract.Set{Contract: &contract.Contract{File: filepath.ToSlash(name)}}
 	case err != nil:
 		return nil, fmt.Errorf("read the contract: %w; name it with --contract", err)
@@ -212,7 +222,10 @@ func writeNew(name string, b []byte) error {
 		return err
 	}
 	_, err = file.Write(b)
-	return errors.Join(err, file.Close())
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(name)) // half a manifest is worse than none
+	}
+	return nil
 }
 
 func newContractAllowlistCmd(c *cli, f *contractFlags) *cobra.Command {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/nestor-tools/nestor/contract"
@@ -75,6 +78,8 @@ func parseOutputs(texts []string) ([]output, error) {
 		}
 		if !toFile {
 			onStdout++
+		} else if slices.ContainsFunc(all, func(o output) bool { return filepath.Clean(o.file) == filepath.Clean(file) && o.file != "" }) {
+			return nil, fmt.Errorf("--output %s: another format goes to that file", text)
 		}
 		all = append(all, output{format, file})
 	}
@@ -108,9 +113,21 @@ func (c *cli) write(targets []output, findings []contract.Finding, l *loaded, fa
 		if err := report.Write(&text, t.format, findings, o); err != nil {
 			return err
 		}
-		if err := os.WriteFile(t.file, []byte(text.String()), 0o644); err != nil {
+		if err := writeWhole(t.file, []byte(text.String())); err != nil {
 			return fmt.Errorf("--output %s: %w", t.format, err)
 		}
 	}
 	return nil
+}
+
+// writeWhole replaces a file at once, so that whatever was there stays where
+// that fails. A pipe or a device is written to.
+func writeWhole(name string, b []byte) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(name, b, 0o644)
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // a link stays one
+	}
+	return renameio.WriteFile(name, b, 0o644)
 }

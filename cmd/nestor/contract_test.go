@@ -55,6 +55,7 @@ func TestContractCheck_ExitCodes(t *testing.T) {
 		{name: "a bad threshold", file: nodeport, old: "name: http", new: "name: ui", args: []string{"--fail-on", "info"}, code: exitUnevaluated, onStderr: `--fail-on "info"`},
 		{name: "an unknown format", file: nodeport, old: "name: http", new: "name: ui", args: []string{"--output", "xml"}, code: exitUnevaluated, onStderr: `unknown output format "xml"`},
 		{name: "two formats on standard output", file: nodeport, old: "name: http", new: "name: ui", args: []string{"-o", "json", "-o", "sarif"}, code: exitUnevaluated, onStderr: "only one format"},
+		{name: "two formats to one file", file: nodeport, old: "name: http", new: "name: ui", args: []string{"-o", "json=out", "-o", "sarif=./out"}, code: exitUnevaluated, onStderr: "another format goes to that file"},
 		{name: "a format to no file", file: nodeport, old: "name: http", new: "name: ui", args: []string{"-o", "json="}, code: exitUnevaluated, onStderr: "no file after ="},
 	}
 	for _, c := range cases {
@@ -120,6 +121,55 @@ func TestContractCheck_Flags(t *testing.T) {
 	assert.Contains(t, stdout, "accept-expired")
 	_, stdout, _ = nestorContract(t, "check", "--root", dir, "--today", "2027-02-28")
 	assert.NotContains(t, stdout, "accept-expired")
+}
+
+// However the folder of the contract is written, it is found.
+func TestContractCheck_Folders(t *testing.T) {
+	dir := contractTree(t)
+	for _, name := range []string{"contract", "contract/", "contract//.", ".", "./", "apps/../contract"} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(dir)
+			if name[0] == '.' {
+				t.Chdir("contract")
+			}
+			code, stdout, stderr := nestorContract(t, "check", "--root", dir, "--contract", name)
+			assert.Equal(t, exitOK, code, stdout+stderr)
+		})
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "contract/deep"), 0o700))
+	for _, name := range []string{"..", "../", "../../contract/deep/.."} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(filepath.Join(dir, "contract/deep"))
+			code, stdout, stderr := nestorContract(t, "check", "--root", dir, "--contract", name)
+			assert.Equal(t, exitOK, code, stdout+stderr)
+		})
+	}
+}
+
+// What was in a file stays whole where the new text cannot be written, and a
+// link stays a link.
+func TestContractCheck_WritesWhole(t *testing.T) {
+	dir := contractTree(t)
+	file, link := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o644))
+	require.NoError(t, os.Symlink(file, link))
+	before, err := os.Stat(file)
+	require.NoError(t, err)
+	code, stdout, stderr := nestorContract(t, "check", "--root", dir, "-o", "json="+link, "-o", "text=/dev/null")
+	require.Equal(t, exitOK, code, stdout+stderr)
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	assert.NotZero(t, info.Mode()&os.ModeSymlink)
+	after, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.False(t, os.SameFile(before, after), "it was replaced, not written over")
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.True(t, json.Valid(b))
+
+	code, _, stderr = nestorContract(t, "check", "--root", dir, "-o", "json="+filepath.Join(dir, "none/out"))
+	assert.Equal(t, exitUnevaluated, code)
+	assert.Contains(t, stderr, "--output json: ")
 }
 
 func TestContractNodePorts(t *testing.T) {
@@ -188,6 +238,14 @@ func TestContractAdopt(t *testing.T) {
 	assert.Equal(t, exitOK, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "nothing to adopt")
+
+	// adopt > contract/endpoints.yaml: the shell has made the file already.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "contract", "endpoints.yaml"), nil, 0o600))
+	for _, args := range [][]string{{}, {"--contract", filepath.Join(dir, "contract", "endpoints.yaml")}} {
+		code, stdout, stderr = nestorContract(t, append([]string{"adopt", "--root", dir}, args...)...)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, stdout, "contract_version:")
+	}
 
 	code, _, stderr = nestorContract(t, "adopt", "--root", dir, "--contract", filepath.Join(dir, "gone.yaml"))
 	assert.Equal(t, exitUnevaluated, code, "a contract that is named must be there")

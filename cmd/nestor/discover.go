@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -158,12 +157,6 @@ func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) 
 	return topology, failures, err
 }
 
-// drift is nestor.drift/v1.
-type drift struct {
-	Schema  string           `json:"schema"`
-	Changes []mapping.Change `json:"changes"`
-}
-
 // compare prints what differs, and writes the topology where a file is named.
 func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure, file string) error {
 	changes := mapping.Diff(earlier, now)
@@ -171,7 +164,7 @@ func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure
 		for _, change := range changes {
 			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, change.Node, change.Field, change.Before, change.After)
 		}
-	} else if err := json.NewEncoder(c.out).Encode(drift{"nestor.drift/v1", changes}); err != nil { // JSON is YAML too
+	} else if err := json.NewEncoder(c.out).Encode(mapping.Report{Schema: mapping.DriftSchema, Changes: changes}); err != nil { // JSON is YAML too
 		return err
 	}
 	if file != "" {
@@ -306,8 +299,6 @@ func (c *cli) topologyText(t mapping.Topology) ([]byte, error) {
 type progress struct {
 	w     io.Writer // nil: not a terminal
 	total int
-
-	mu    sync.Mutex
 	count int
 }
 
@@ -322,8 +313,6 @@ func newProgress(w io.Writer, total int) *progress {
 }
 
 func (p *progress) done(node string, _ error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.count++
 	if p.w != nil {
 		fmt.Fprintf(p.w, "\r\x1b[K%d/%d nodes, last %s", p.count, p.total, node)

@@ -235,9 +235,9 @@ func TestDiscover_Against(t *testing.T) {
 	require.FileExists(t, "after.yaml")
 
 	asJSON := nestor(t, "discover", "--against", "changed.yaml", "-o", "json")
-	var answer drift
+	var answer mapping.Report
 	require.NoError(t, json.Unmarshal([]byte(asJSON.out), &answer))
-	require.Equal(t, "nestor.drift/v1", answer.Schema)
+	require.Equal(t, mapping.DriftSchema, answer.Schema)
 	require.Contains(t, answer.Changes, mapping.Change{Kind: mapping.Drift, Node: "localhost", Field: "facts.hostname", Before: "other", After: host})
 
 	unread := strings.Replace(string(text), "hostname: {state: present, value: "+host+"}", "hostname: {state: denied, why: because}", 1)

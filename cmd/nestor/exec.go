@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +104,8 @@ func execWords(args []string, dash int, f execFlags) (pattern string, argv []str
 		return "", nil, errors.New("want a command: nestor exec PATTERN -- ARGV...; no shell is opened")
 	case f.forks < 1:
 		return "", nil, fmt.Errorf("--forks %d: want 1 or more", f.forks)
+	case f.timeout < 0:
+		return "", nil, fmt.Errorf("--timeout %s: want more than 0", f.timeout)
 	case f.diff && !f.gather:
 		return "", nil, errors.New("--diff wants --gather")
 	}
@@ -242,11 +245,9 @@ func (c *cli) execOne(ctx context.Context, t inventory.Target, command execComma
 }
 
 // withKind appends the error's kind, for people and scripts that read stderr.
+// What has none comes of the inventory or the flags, before anything ran.
 func withKind(err error) error {
-	if kind := nodeexec.KindOf(err); kind != "" {
-		return fmt.Errorf("%w [%s]", err, kind)
-	}
-	return err
+	return fmt.Errorf("%w [%s]", err, cmp.Or(nodeexec.KindOf(err), nodeexec.KindInvalid))
 }
 
 // terminal says whether r is a terminal, or another device such as /dev/null

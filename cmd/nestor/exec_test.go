@@ -88,6 +88,7 @@ func TestExecOnOneHostIsTheCommandItself(t *testing.T) {
 		code, _, errs = s.exec(t, name, "--", "true")
 		assert.Equal(t, 125, code)
 		assert.Contains(t, errs, "neither a host nor a group")
+		assert.Contains(t, errs, " [invalid]\n")
 	}
 	s.env["NESTOR_INVENTORY"] = "/nonexistent"
 	code, _, _ = s.exec(t, "node01", "--", "true")
@@ -122,6 +123,7 @@ func TestExecExitCodesOfAFleet(t *testing.T) {
 		{[]string{"cloud", "-o", "json", "--gather", "--", "true"}, exitUnevaluated},
 		{[]string{"cloud", "--diff", "--", "true"}, exitUnevaluated},
 		{[]string{"cloud", "--forks", "0", "--", "true"}, exitUnevaluated},
+		{[]string{"cloud", "--timeout", "-5s", "--", "true"}, exitUnevaluated},
 		{[]string{"cloud", "--script", "/nonexistent"}, exitUnevaluated},
 		{[]string{"cloud", "--env", "X", "--", "true"}, exitUnevaluated},
 		{[]string{"node01", "node02", "--", "true"}, exitUnevaluated},

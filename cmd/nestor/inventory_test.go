@@ -256,4 +256,6 @@ func TestCompletion(t *testing.T) {
 	code, out, _ = workstation{}.run(t, "__complete", "resolve", "no")
 	require.Zero(t, code)
 	require.Equal(t, ":4\n", out)
+	_, out, _ = workstation{}.run(t, "__complete", "nodes", "--target-kind", "")
+	require.Equal(t, "lima\nprod\n:4\n", out)
 }

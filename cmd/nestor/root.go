@@ -91,8 +91,13 @@ func newRootCmd(c *cli) *cobra.Command {
 	f.StringVar(&c.targetKind, "target-kind", "", "the kind of node you mean, lima or prod; refused where the inventory says otherwise ($EXPECTED_TARGET_KIND)")
 	f.StringVar(&c.stackID, "stack-id", "", "the stack you mean; refused where the inventory says otherwise ($STACK_ID)")
 	f.StringVar(&c.hostKeys, "host-keys", "strict", "host keys: strict, or accept-new to learn unknown ones")
-	f.StringVarP(&c.output, "output", "o", "text", "text, json or yaml, where the verb has them")
+	f.StringVarP(&c.output, "output", "o", "text", "text or json; discover has yaml and table too, resolve shim")
 	f.StringVar(&c.vaultPasswordFile, "vault-password-file", "", "the file with the password of the inventory's vaulted values ($ANSIBLE_VAULT_PASSWORD_FILE)")
+
+	for flag, values := range map[string][]string{"target-kind": {"lima", "prod"}, "host-keys": {"strict", "accept-new"}} {
+		// Its only error is a flag that there is not, or is there twice.
+		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
 
 	root.AddCommand(
 		newContractCmd(c),

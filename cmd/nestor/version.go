@@ -19,6 +19,9 @@ func newVersionCmd(c *cli) *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if err := c.format("text", "json"); err != nil {
+				return err
+			}
 			v := version
 			if info, ok := debug.ReadBuildInfo(); v == "" && ok {
 				v = info.Main.Version

@@ -20,6 +20,8 @@ import (
 var (
 	namedExposure = regexp.MustCompile("(NodePort|LoadBalancer) `(?:([a-z0-9-]+)/)?([a-z0-9-]+)`")
 	hostPorts     = regexp.MustCompile(`hostPort (\d+)(?: and (\d+))?`)
+	nodePort      = regexp.MustCompile(`(\d+)→(3\d{4})`) // of the node; a smaller number is the container's
+	onLines       = regexp.MustCompile(`lines? (\d+)(?: and (\d+))?`)
 	patched       = regexp.MustCompile("target Service `([a-z0-9-]+)/([a-z0-9-]+)` becomes (NodePort) (\\d+)")
 )
 
@@ -88,7 +90,39 @@ func TestRead_Cases(t *testing.T) {
 			for name := range names {
 				assert.True(t, slices.ContainsFunc(found, func(e kube.Exposure) bool { return string(e.Kind)+" "+e.Namespace+"/"+e.Name == name }), "%s is missing", name)
 			}
+			for _, m := range nodePort.FindAllStringSubmatch(answer, -1) {
+				expected++
+				assert.True(t, slices.ContainsFunc(found, func(e kube.Exposure) bool {
+					return strconv.Itoa(e.Port) == m[1] && strconv.Itoa(e.NodePort) == m[2]
+				}), "%s is missing", m[0])
+			}
+			var lines []int
+			for _, p := range problems {
+				// the parser's own line, where that of the template is better
+				if m := regexp.MustCompile(`near line (\d+)`).FindStringSubmatch(p.Message); m != nil {
+					near, err := strconv.Atoi(m[1])
+					require.NoError(t, err)
+					lines = append(lines, near)
+				}
+				for _, at := range append(p.Related, p.At) {
+					lines = append(lines, at.Line)
+				}
+			}
+			for _, m := range onLines.FindAllStringSubmatch(answer, -1) {
+				for _, text := range m[1:] {
+					if line, err := strconv.Atoi(text); err == nil {
+						expected++
+						assert.Contains(t, lines, line, answer)
+					}
+				}
+			}
 			if len(problems) == 0 { // an answer about a template speaks of its text
+				for _, e := range found {
+					if e.Kind == kube.HostPort {
+						assert.Regexp(t, `hostPort (\d+ and )?`+strconv.Itoa(e.NodePort)+`\b`, answer)
+						assert.Regexp(t, e.Object+" `("+e.Namespace+"/)?"+e.Name+"`", answer)
+					}
+				}
 				for _, m := range hostPorts.FindAllStringSubmatch(answer, -1) {
 					for _, text := range m[1:] {
 						if port, err := strconv.Atoi(text); err == nil {

@@ -80,7 +80,9 @@ func (r *reader) hint(p *Problem, b []byte) {
 		for _, word := range []string{"type: NodePort", "type: LoadBalancer", "nodePort:", "hostPort:", "hostNetwork: true"} {
 			if bytes.HasPrefix(trimmed, []byte(word)) {
 				seen = append(seen, fmt.Sprintf("%s at line %d", strings.TrimSuffix(word, ":"), line))
-				p.Related = append(p.Related, kube.Position{File: r.file, Line: line})
+				if line != p.At.Line {
+					p.Related = append(p.Related, kube.Position{File: r.file, Line: line})
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -223,7 +224,31 @@ func TestRead_Links(t *testing.T) {
 		assert.Equal(t, manifest.Unread, p.Kind)
 		files = append(files, p.At.File)
 	}
-	assert.Equal(t, []string{"folder", "outside.yaml"}, files)
+	assert.Equal(t, []string{"broken.yaml", "folder", "outside.yaml"}, files)
+}
+
+// A link hides nothing: what is read nowhere else is read through it, or
+// reported.
+func TestRead_LinksToWhatIsLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "..data"), 0o700)) // as a mounted ConfigMap has it
+	for _, file := range []string{"..data/a.yaml", "b.txt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(clusterIP), 0o600))
+	}
+	for link, target := range map[string]string{"a.yaml": "..data/a.yaml", "b.yaml": "b.txt", "folder": "..data", "loop.yaml": "loop.yaml", ".#a.yaml": "me@host.1:2", "here": "."} {
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
+	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600))
+	tree, err := manifest.Read(context.Background(), os.DirFS(dir), manifest.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a.yaml", "b.yaml"}, tree.Files)
+	assert.Len(t, tree.Services, 2)
+	var files []string
+	for _, p := range tree.Problems {
+		assert.Equal(t, manifest.Unread, p.Kind)
+		files = append(files, p.At.File)
+	}
+	assert.Equal(t, []string{"folder", "loop.yaml", "pipe.yaml"}, files)
 }
 
 // unreadable refuses to open the file a.yaml and the folder closed.

@@ -102,11 +102,18 @@ func list(tree fs.FS, o Options) (names []string, found *Tree, err error) {
 		case base == "Chart.yaml":
 			found.Charts = append(found.Charts, kube.Object{Kind: "Chart", Name: path.Base(path.Dir(name)), At: kube.Position{File: path.Join(o.Prefix, name), Line: 1, Column: 1}})
 		case d.Type()&fs.ModeSymlink != 0:
-			if target, leaves := leavesTree(tree, name); leaves {
-				found.Problems = append(found.Problems, Problem{Kind: Unread, At: kube.Position{File: path.Join(o.Prefix, name)}, Message: "a link to " + target + ", out of the tree, is not followed"})
+			read, why := link(tree, name)
+			if why != "" {
+				found.Problems = append(found.Problems, Problem{Kind: Unread, At: kube.Position{File: path.Join(o.Prefix, name)}, Message: why})
 			}
-		case d.Type().IsRegular() && isManifestName(name):
+			if read {
+				names = append(names, name)
+			}
+		case !isManifestName(name):
+		case d.Type().IsRegular():
 			names = append(names, name)
+		default: // a pipe would never end
+			found.Problems = append(found.Problems, Problem{Kind: Unread, At: kube.Position{File: path.Join(o.Prefix, name)}, Message: "not a file but a pipe, a socket or a device"})
 		}
 		return nil
 	})
@@ -125,18 +132,40 @@ func isOutOfScope(tree fs.FS, name, base string) bool {
 	return err == nil
 }
 
-// leavesTree tells whether a link to a folder or a manifest leads out of the
-// tree. One that stays in it is read where it leads.
-func leavesTree(tree fs.FS, name string) (target string, leaves bool) {
+// link tells whether a link is read under its own name, and why it is not
+// where it should be. What it leads to is mostly read there already.
+func link(tree fs.FS, name string) (read bool, why string) {
 	info, err := fs.Stat(tree, name)
-	if err != nil || !(info.IsDir() || isManifestName(name)) {
-		return "", false // broken, or of no interest
+	switch {
+	case err != nil && isManifestName(name) && !strings.HasPrefix(path.Base(name), ".#"): // a lock of Emacs
+		return false, "a link that leads nowhere"
+	case err != nil || !(info.IsDir() || isManifestName(name)):
+		return false, "" // of no interest
 	}
-	target, err = fs.ReadLink(tree, name)
+	target, err := fs.ReadLink(tree, name)
 	if err != nil {
-		return "", false
+		return false, "a link that cannot be read"
 	}
-	return target, path.IsAbs(target) || !fs.ValidPath(path.Join(path.Dir(name), target))
+	at := path.Join(path.Dir(name), target)
+	switch {
+	case path.IsAbs(target) || !fs.ValidPath(at):
+		return false, "a link to " + target + ", out of the tree, is not followed"
+	case !info.IsDir():
+		return info.Mode().IsRegular() && (!isManifestName(at) || hidden(tree, path.Dir(at))), ""
+	case hidden(tree, at):
+		return false, "a link to " + target + ", which is left out, is not followed"
+	}
+	return false, ""
+}
+
+// hidden tells whether a folder, or one above it, is not entered.
+func hidden(tree fs.FS, dir string) bool {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if isOutOfScope(tree, dir, path.Base(dir)) {
+			return true
+		}
+	}
+	return false
 }
 
 // templateSuffix is the extension that names a file as a template, or "".

@@ -308,18 +308,50 @@ func (n Node) Items() iter.Seq[Node] {
 	}
 }
 
-// Pairs gives the keys and values of a mapping as they are written, nothing
-// for anything else. Merge keys are not followed.
+// Pairs gives the keys and values of a mapping, nothing for anything else:
+// first its own, then those that merge keys ("<<") bring and that it does not
+// write itself.
 func (n Node) Pairs() iter.Seq2[Node, Node] {
-	return func(yield func(key, value Node) bool) {
-		if y := n.target(); y != nil && y.Kind == yaml.MappingNode {
-			for i := 0; i < len(y.Content); i += 2 {
-				if !yield(Node{y.Content[i], n.base}, Node{y.Content[i+1], n.base}) {
-					return
-				}
-			}
+	return func(yield func(key, value Node) bool) { n.pairs(nil, 0, yield) }
+}
+
+// pairs leaves out the keys that are seen; without a set, nothing was yet.
+func (n Node) pairs(seen map[string]bool, depth int, yield func(key, value Node) bool) bool {
+	y := n.target()
+	if y == nil || y.Kind != yaml.MappingNode || depth > MaxDepth {
+		return true
+	}
+	merge := Node{}
+	var own []string
+	for i := 0; i < len(y.Content); i += 2 {
+		k := y.Content[i]
+		switch {
+		case k.Tag == "!!merge":
+			merge = Node{y.Content[i+1], n.base}
+			continue
+		case seen[k.Value]:
+			continue
+		}
+		if !yield(Node{k, n.base}, Node{y.Content[i+1], n.base}) {
+			return false
+		}
+		own = append(own, k.Value)
+	}
+	if merge.y == nil && seen == nil {
+		return true // as nearly always: no set is needed
+	}
+	if seen == nil {
+		seen = map[string]bool{}
+	}
+	for _, key := range own {
+		seen[key] = true
+	}
+	for item := range merge.Items() {
+		if !item.pairs(seen, depth+1, yield) {
+			return false
 		}
 	}
+	return merge.pairs(seen, depth+1, yield)
 }
 
 // Text is a scalar as it is written, without its quotes; "" for a null, a

@@ -236,3 +236,20 @@ func walk(n yamldoc.Node, depth int) {
 		walk(v, depth+1)
 	}
 }
+
+func TestNode_PairsFollowMerges(t *testing.T) {
+	root := parse(t, "base: &b {<<: {deep: 0, port: 1}, type: NodePort, port: 1}\nother: &o {name: x, type: y}\none: {<<: *b, port: 2}\nmany: {<<: [*o, *b], z: 3}\nquoted: {\"<<\": {a: b}}\n")
+	text := func(n yamldoc.Node) (s string) {
+		for k, v := range n.Pairs() {
+			s += k.Text() + "=" + v.Text() + " "
+		}
+		return s
+	}
+	assert.Equal(t, "port=2 type=NodePort deep=0 ", text(root.Get("one")))
+	assert.Equal(t, "z=3 name=x type=y port=1 deep=0 ", text(root.Get("many")))
+	assert.Equal(t, "<<= ", text(root.Get("quoted")))
+	for k := range root.Get("many").Pairs() {
+		assert.Equal(t, "z", k.Text(), "it stops where it is told to")
+		break
+	}
+}

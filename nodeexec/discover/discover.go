@@ -18,8 +18,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/mapping/probe"
 	"github.com/nestor-tools/nestor/nodeexec"
@@ -49,16 +47,20 @@ type Options struct {
 	// seconds more.
 	Timeout time.Duration
 
-	// Parallel is how many nodes are asked at once; 0 means 32.
+	// Parallel is how many nodes are asked at once; 0 means 32. Fewer are
+	// connecting through one jump host.
 	Parallel int
 
 	// Raw receives the bytes that a node's probe printed, also those of one
-	// that was cut. It is called by several goroutines at once.
+	// that was cut.
 	Raw func(node string, b []byte) error
 
-	// Done is told of each node as its answer arrives, nil for a good one. It
-	// is called by several goroutines at once.
+	// Done is told of each node as its answer arrives, nil for a good one.
 	Done func(node string, err error)
+
+	// Abandon, when closed, makes a cancelled Run return at once. See
+	// nodeexec.Fleet.
+	Abandon <-chan struct{}
 }
 
 // Failure is a node that could not be asked.
@@ -81,28 +83,29 @@ func Run(ctx context.Context, nodes []Node, o Options) (mapping.Topology, []Fail
 	if o.Timeout <= 0 {
 		o.Timeout = o.SectionTimeout + 30*time.Second
 	}
-	if o.Parallel <= 0 {
-		o.Parallel = 32
-	}
 	if o.Done == nil {
 		o.Done = func(string, error) {}
 	}
+	fleet := nodeexec.Fleet{Forks: o.Parallel, Abandon: o.Abandon}
+	for _, n := range nodes {
+		fleet.Nodes = append(fleet.Nodes, n.Runner)
+	}
 	found := make([]mapping.Node, len(nodes))
 	errs := make([]error, len(nodes))
-	var group errgroup.Group
-	group.SetLimit(o.Parallel)
-	for i, n := range nodes {
-		group.Go(func() error {
-			found[i], errs[i] = ask(ctx, n.Runner, o)
-			found[i].Name, found[i].Roles = n.Runner.Name(), n.Roles
-			if errs[i] != nil {
-				found[i].Error = &mapping.Failure{Kind: kind(errs[i]), Message: errs[i].Error()}
-			}
-			o.Done(n.Runner.Name(), errs[i])
-			return nil // nothing cancels the others
-		})
+	calls := make([]call, len(nodes))
+	for outcome := range fleet.Run(ctx, func(i int) nodeexec.Command {
+		calls[i] = call{nonce: rand.Text(), out: new(limited)}
+		return calls[i].command(o)
+	}) {
+		i := outcome.Index
+		found[i], errs[i] = calls[i].read(outcome, o)
+		calls[i].out = nil // tens of MB, on a node with many mounts
+		found[i].Name, found[i].Roles = outcome.Node, nodes[i].Roles
+		if errs[i] != nil {
+			found[i].Error = &mapping.Failure{Kind: kind(errs[i]), Message: errs[i].Error()}
+		}
+		o.Done(outcome.Node, errs[i])
 	}
-	_ = group.Wait()
 	var failures []Failure
 	for i, err := range errs {
 		if err != nil {
@@ -112,37 +115,49 @@ func Run(ctx context.Context, nodes []Node, o Options) (mapping.Topology, []Fail
 	return mapping.NewTopology(found), failures
 }
 
-// ask runs the probe on one node. Its text travels as an argument, not on
-// stdin, which leaves the call its lifeline: a probe that loses its caller is
-// ended on the node.
-func ask(ctx context.Context, node nodeexec.Runner, o Options) (mapping.Node, error) {
-	nonce := rand.Text()
+// call is one run of the probe on one node.
+type call struct {
+	nonce string
+	out   *limited // nil: it never started
+}
+
+// command starts the probe. Its text travels as an argument, not on stdin,
+// which leaves the call its lifeline: a probe that loses its caller is ended
+// on the node.
+func (c call) command(o Options) nodeexec.Command {
 	seconds := int((o.SectionTimeout + time.Second - 1) / time.Second)
-	argv := []string{"sh", "-c", shims.Probe, "nestor-probe", nonce, strconv.Itoa(seconds)}
+	argv := []string{"sh", "-c", shims.Probe, "nestor-probe", c.nonce, strconv.Itoa(seconds)}
 	if o.Loops {
 		argv = append(argv, "loops")
 	}
-	var out limited
-	res, err := node.Run(ctx, nodeexec.Command{Argv: argv, Stdout: &out, Sudo: o.Sudo, Timeout: o.Timeout})
-	if o.Raw != nil && out.Len() > 0 {
-		if rawErr := o.Raw(node.Name(), out.Bytes()); rawErr != nil {
-			err = joined(err, fmt.Errorf("%s: keep the raw answer: %w", node.Name(), rawErr))
+	return nodeexec.Command{Argv: argv, Stdout: c.out, Sudo: o.Sudo, Timeout: o.Timeout}
+}
+
+// read makes a node of what the probe printed.
+func (c call) read(outcome nodeexec.Outcome, o Options) (mapping.Node, error) {
+	name, res, err := outcome.Node, outcome.Result, outcome.Err
+	if c.out == nil {
+		return mapping.Node{}, err
+	}
+	if o.Raw != nil && c.out.Len() > 0 {
+		if rawErr := o.Raw(name, c.out.Bytes()); rawErr != nil {
+			err = joined(err, fmt.Errorf("%s: keep the raw answer: %w", name, rawErr))
 		}
 	}
 	if err == nil && res.ExitCode != 0 {
 		complaint, _, _ := bytes.Cut(bytes.TrimSpace(res.Stderr.Bytes()), []byte("\n"))
-		err = fmt.Errorf("%s: the probe ended with exit code %d: %.200s", node.Name(), res.ExitCode, complaint)
+		err = fmt.Errorf("%s: the probe ended with exit code %d: %.200s", name, res.ExitCode, complaint)
 	}
-	answer, parseErr := probe.Parse(out.Bytes())
+	answer, parseErr := probe.Parse(c.out.Bytes())
 	switch {
 	case parseErr != nil && err != nil:
 		return mapping.Node{}, err
 	case parseErr != nil:
-		return mapping.Node{}, fmt.Errorf("%s: %w", node.Name(), parseErr)
-	case answer.Nonce != nonce:
-		return mapping.Node{}, fmt.Errorf("%s: %w of this call", node.Name(), probe.ErrNotProbe)
+		return mapping.Node{}, fmt.Errorf("%s: %w", name, parseErr)
+	case answer.Nonce != c.nonce:
+		return mapping.Node{}, fmt.Errorf("%s: %w of this call", name, probe.ErrNotProbe)
 	case err == nil && !answer.Complete:
-		err = errCut(node.Name())
+		err = errCut(name)
 	}
 	return mapping.FromProbe(answer, mapping.Options{Loops: o.Loops}), err
 }

@@ -207,3 +207,20 @@ func TestRun_Raw(t *testing.T) {
 	_, failures = discover.Run(t.Context(), nodes(here("node1")), discover.Options{Raw: func(string, []byte) error { return errors.New("disk full") }})
 	require.ErrorContains(t, failures[0], "disk full")
 }
+
+func TestRun_Cancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := func(name string) fake {
+		return fake{name, func(ctx context.Context, _ nodeexec.Command) (nodeexec.Result, error) {
+			cancel()
+			<-ctx.Done()
+			return nodeexec.Result{}, &nodeexec.Error{Node: name, Kind: nodeexec.KindCanceled, Remote: nodeexec.RemoteKilled, Detail: "cancelled"}
+		}}
+	}
+	topology, failures := discover.Run(ctx, nodes(prints("a", answer), waits("b"), waits("c"), waits("d")), discover.Options{Parallel: 1})
+	require.Len(t, topology.Nodes, 4, "what was cancelled is named too")
+	require.NotNil(t, topology.Nodes[0].Facts, "what arrived before is kept")
+	require.Len(t, failures, 3)
+	require.Equal(t, nodeexec.KindCanceled, nodeexec.KindOf(failures[0]))
+	require.Equal(t, nodeexec.KindNotStarted, nodeexec.KindOf(failures[2]))
+}

@@ -3,6 +3,7 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -144,6 +145,16 @@ func (t Target) checkSSHArgs(variable string, args []string) error {
 		if o.Problem != "" {
 			return t.refuse(variable, o.Word, o.Problem)
 		}
+		if harmless, ok := diverting[o.Name]; ok && !slices.Contains(harmless, strings.ToLower(o.Value)) {
+			return t.refuse(variable, o.Word, "makes ssh run something else than the command, or in the background, or without its stdin")
+		}
 	}
 	return nil
+}
+
+// diverting are the options of ssh(1) and ssh_config(5) with which it does not
+// simply run the command it is given, with the values that are harmless.
+var diverting = map[string][]string{
+	"-f": nil, "-G": nil, "-N": nil, "-n": nil, "-O": nil, "-Q": nil, "-s": nil, "-V": nil, "-W": nil,
+	"forkafterauthentication": {"no"}, "remotecommand": {"none"}, "sessiontype": {"default"}, "stdinnull": {"no"},
 }

@@ -118,7 +118,7 @@ func (n *Node) Run(ctx context.Context, c nodeexec.Command) (nodeexec.Result, er
 func StubShim(t testing.TB, lines string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shim.sh")
-	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/usr/bin/env bash\ncase $NODE_EXEC_WRAP in *:lifeline) exec </dev/null ;; esac\n%s\n", lines), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, "#!/usr/bin/env bash\ncase ${NODE_EXEC_WRAP-} in *:lifeline) exec </dev/null ;; esac\n%s\n", lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -31,3 +31,26 @@ setup() {
   FAKE='exit 3' run vm_sh node1 true
   [ "$status" -eq 3 ]
 }
+
+@test "vm_sh runs on the instance that is named, whatever the caller made of our names" {
+  run --separate-stderr bash -c "
+    export NODE_EXEC_SUDO=1 NODE_EXEC_WRAP=x
+    readonly -x NODE_EXEC_NODE=evil NODE_EXEC_HOST=evil NODE_EXEC_TRANSPORT=ssh NODE_EXEC_SUDO
+    unset() { :; }; export() { :; }; node_exec() { echo mine; }
+    . '$shims/bench-compat.sh'; vm_sh node1 true"
+  [ "$status" -eq 0 ]
+  [[ $output == "limactl [shell] "*" [node1] "*"[sh] [true]" ]]
+  [[ $output != *sudo* ]]
+}
+
+@test "vm_sh refuses a stated kind that is not lima, and no instance" {
+  EXPECTED_TARGET_KIND=prod run --separate-stderr vm_sh node1 true
+  [ "$status" -eq 125 ]
+  [ -z "$output" ]
+  for args in '' 'node1' '-n node1 true' '--effective node1'; do
+    # shellcheck disable=SC2086 # words
+    run --separate-stderr vm_sh $args
+    [ "$status" -eq 125 ]
+    [ -z "$output" ]
+  done
+}

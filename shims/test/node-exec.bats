@@ -152,7 +152,7 @@ setup() {
     # shellcheck disable=SC2086 # words
     run --separate-stderr node_exec $args
     [ "$status" -eq 125 ]
-    [[ $stderr == "node-exec: "* ]]
+    [[ $stderr == "node-exec: "*"usage: "* || $args == --target-kind ]]
   done
 }
 

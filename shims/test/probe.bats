@@ -8,6 +8,7 @@ setup() {
   PROBE=$BATS_TEST_DIRNAME/../probe.sh
   FAKES=$BATS_TEST_TMPDIR/fakes
   mkdir -p "$FAKES"
+  N=N$BASHPID$RANDOM # the folder's name comes of it: another run of these tests may be under way
   shells='dash|bash|bash --posix|busybox ash'
 }
 
@@ -46,23 +47,23 @@ gone() {
 
 # frame NAME: the frame of that name, out of stdin.
 frame() {
-  awk -v begin="N begin $1" '$0 == begin { on = 1 } on { print } on && /^N end / { exit }'
+  awk -v begin="$N begin $1" -v end="$N end " '$0 == begin { on = 1 } on { print } on && index($0, end) == 1 { exit }'
 }
 
 framed() {
-  run --separate-stderr probe N 10
+  run --separate-stderr probe "$N" 10
   [ "$status" -eq 0 ] && [ -z "$stderr" ] || return 1
-  [ "${lines[0]}" = 'N nestor-probe 1' ] || return 1
-  sections=$(grep -c '^N begin [a-z]*$' <<<"$output")
-  [ "${lines[-1]}" = "N done $sections" ] || return 1
+  [ "${lines[0]}" = "$N nestor-probe 1" ] || return 1
+  sections=$(grep -c "^$N begin [a-z]*\$" <<<"$output")
+  [ "${lines[-1]}" = "$N done $sections" ] || return 1
   [ "$(frame 'host:/etc/machine-id' <<<"$output" | sed -n 2p)" = "$(cat /etc/machine-id)" ]
 }
 @test "prints frames and a count, under every shell" { each framed; }
 
 from_stdin() {
   # shellcheck disable=SC2086
-  run --separate-stderr $shell -s N 10 <"$PROBE"
-  [ "$status" -eq 0 ] && [ "${lines[0]}" = 'N nestor-probe 1' ] && [[ ${lines[-1]} = 'N done '* ]]
+  run --separate-stderr $shell -s "$N" 10 <"$PROBE"
+  [ "$status" -eq 0 ] && [ "${lines[0]}" = "$N nestor-probe 1" ] && [[ ${lines[-1]} = "$N done "* ]]
 }
 @test "can be read from stdin, and no section eats the script" {
   fake lsblk <<<'cat >/dev/null; echo read'
@@ -71,8 +72,9 @@ from_stdin() {
 }
 
 leaves_nothing() {
-  probe N 10 >/dev/null
-  ! compgen -G '/dev/shm/nestor-probe.*' && ! compgen -G '/run/nestor-probe.*'
+  own=N$BASHPID$RANDOM # other probes may run on this machine
+  probe "$own" 10 >/dev/null
+  ! compgen -G "/*/nestor-probe.$own" && ! compgen -G "/*/*/nestor-probe.$own"
 }
 @test "leaves no folder behind" { each leaves_nothing; }
 
@@ -88,7 +90,7 @@ leaves_nothing() {
 
 @test "half a script does nothing" {
   for cut in 1000 4000 9000; do
-    run --separate-stderr sh -c 'head -c "$1" "$2" | sh -s N 10' sh "$cut" "$PROBE"
+    run --separate-stderr sh -c 'head -c "$1" "$2" | sh -s "$3" 10' sh "$cut" "$PROBE" "$N"
     [ -z "$output" ]
   done
 }
@@ -96,19 +98,20 @@ leaves_nothing() {
 hang_is_cut() {
   mark=7$BASHPID.$RANDOM
   fake uname <<<"echo before; sleep $mark & (trap '' TERM; sleep $mark; true) | cat"
-  run --separate-stderr probe N 3
+  run --separate-stderr probe "$N" 3
   [ "$status" -eq 0 ] || return 1
-  [ "$(frame kernel <<<"$output" | sed -n '2p;$p')" = $'before\nN end cut' ] || return 1
-  [ "$(frame byid <<<"$output" | tail -n 1)" != 'N end cut' ] || return 1
+  [ "$(frame kernel <<<"$output" | sed -n '2p;$p')" = $'before\n'"$N end cut" ] || return 1
+  [ "$(frame byid <<<"$output" | tail -n 1)" != "$N end cut" ] || return 1
   gone "sleep $mark"
 }
 @test "a section that hangs is cut, with all its children" { each hang_is_cut; }
 
 ends_on_term() {
   mark=6$BASHPID.$RANDOM
+  own=N$BASHPID$RANDOM
   fake lsblk <<<"sleep $mark & sleep $mark"
   # shellcheck disable=SC2086
-  PATH=$FAKES:$PATH $shell "$PROBE" N 61 >"$BATS_TEST_TMPDIR/out" 3>&- &
+  PATH=$FAKES:$PATH $shell "$PROBE" "$own" 61 >"$BATS_TEST_TMPDIR/out" 3>&- &
   for _ in $(seq 100); do
     pgrep -f "sleep $mark" >/dev/null && break
     sleep 0.05
@@ -119,14 +122,14 @@ ends_on_term() {
   wait $! || code=$?
   [ "$code" -eq 143 ] || return 1
   gone "sleep $mark" && gone '^sleep 61$' || return 1
-  ! compgen -G '/dev/shm/nestor-probe.*'
+  ! compgen -G "/*/nestor-probe.$own" && ! compgen -G "/*/*/nestor-probe.$own"
 }
 @test "TERM ends all that it started" { each ends_on_term; }
 
 keeps_streams_apart() {
   fake uname <<<'printf "out\n\n"; printf "err1\nerr2\n" >&2; exit 5'
-  run --separate-stderr probe N 10
-  expected=$'N begin kernel\nout\n\n\nN err\nerr1\nerr2\n\nN end 5'
+  run --separate-stderr probe "$N" 10
+  printf -v expected '%s begin kernel\nout\n\n\n%s err\nerr1\nerr2\n\n%s end 5' "$N" "$N" "$N"
   [ "$(frame kernel <<<"$output")" = "$expected" ]
 }
 @test "stdout, stderr and the exit code stay apart" { each keeps_streams_apart; }
@@ -134,13 +137,13 @@ keeps_streams_apart() {
 falls_back() {
   # An lsblk that knows neither MOUNTPOINTS nor PATH.
   fake lsblk <<<'case "$*" in *MOUNTPOINTS* | *PATH*) echo "lsblk: unknown column" >&2; exit 1;; esac; echo "$*"'
-  run --separate-stderr probe N 10
+  run --separate-stderr probe "$N" 10
   [[ $(frame disks <<<"$output" | sed -n 2p) = '-J -b -o NAME,'*',MOUNTPOINT,'* ]] || return 1
   # One without JSON.
   fake lsblk <<<'case "$*" in *-J*) exit 1;; esac; echo "$*"'
-  run --separate-stderr probe N 10
+  run --separate-stderr probe "$N" 10
   [[ $(frame disks <<<"$output" | sed -n 2p) = '-P -b -o NAME,'* ]] || return 1
-  [ "$(frame disks <<<"$output" | tail -n 1)" = 'N end 0' ]
+  [ "$(frame disks <<<"$output" | tail -n 1)" = "$N end 0" ]
 }
 @test "an old lsblk is asked for what it knows" { each falls_back; }
 
@@ -190,11 +193,11 @@ redact "$1"' sh "$BATS_TEST_TMPDIR/c.conf")
     skip 'NOT RUN: needs strace'
   }
   strace -f -qq -e trace=openat,open,creat,mkdir,mkdirat,unlink,unlinkat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mknod,mknodat,truncate \
-    -o "$BATS_TEST_TMPDIR/trace" dash "$PROBE" N 10 >/dev/null
+    -o "$BATS_TEST_TMPDIR/trace" dash "$PROBE" "$N" 10 >/dev/null
   # What was opened for writing, made or removed lies in that folder; rm names
   # what is in it by the folder's descriptor.
   run grep -E 'O_WRONLY|O_RDWR|O_CREAT|mkdir|unlink|rename|link|mknod|truncate' "$BATS_TEST_TMPDIR/trace"
   [ "$status" -eq 0 ]
-  run grep -vE '"/dev/shm/nestor-probe\.N|"/dev/null"|"/dev/tty"|unlinkat\([0-9]+, |ENOENT' <<<"$output"
+  run grep -vE '"/dev/shm/nestor-probe\.'"$N"'|"/dev/null"|"/dev/tty"|unlinkat\([0-9]+, |ENOENT' <<<"$output"
   [ -z "$output" ] || { echo "$output" >&2 && return 1; }
 }
