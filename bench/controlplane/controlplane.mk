@@ -3,7 +3,7 @@
 
 .PHONY: controlplane-build controlplane controlplane-test
 
-controlplane-build: ## build bin/controlplane and bin/kubectl
+controlplane-build: ## Build bin/controlplane and bin/kubectl
 	@begin=$$(date +%s); \
 	version=$$(go -C bench/controlplane list -m -f '{{.Version}}' k8s.io/kubernetes) && \
 	minor=$${version#v1.} && \
@@ -13,7 +13,7 @@ controlplane-build: ## build bin/controlplane and bin/kubectl
 		. k8s.io/kubernetes/cmd/kubectl && \
 	echo "controlplane-build: $$version in $$(($$(date +%s) - begin)) s"
 
-controlplane: controlplane-build ## run it with sample data until Ctrl-C
+controlplane: controlplane-build ## Run a real Kubernetes API with sample data until Ctrl-C
 	@mkdir -p .work
 	@echo 'Starting. When it is ready, in another terminal:'
 	@echo '  export KUBECONFIG=$(CURDIR)/.work/controlplane.kubeconfig'
@@ -27,6 +27,6 @@ controlplane: controlplane-build ## run it with sample data until Ctrl-C
 		--seed bench/controlplane/sample/cluster.yaml \
 		--seed bench/controlplane/sample/services.yaml
 
-controlplane-test: controlplane-build ## test the control plane and its helpers against the built binary
+controlplane-test: controlplane-build ## Test the control plane and its helpers against the built binary
 	go -C bench/controlplane test ./seed
 	go test -tags integration ./bench/cptest ./bench/faultproxy

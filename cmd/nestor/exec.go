@@ -105,7 +105,7 @@ func execWords(args []string, dash int, f execFlags) (pattern string, argv []str
 	case f.forks < 1:
 		return "", nil, fmt.Errorf("--forks %d: want 1 or more", f.forks)
 	case f.timeout < 0:
-		return "", nil, fmt.Errorf("--timeout %s: want more than 0", f.timeout)
+		return "", nil, fmt.Errorf("--timeout %s: want a positive one, such as 30s", f.timeout)
 	case f.diff && !f.gather:
 		return "", nil, errors.New("--diff wants --gather")
 	}
