@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/manifest"
 )
 
 // twoNamespaces has one folder with a Service of one name in two namespaces.
@@ -126,4 +127,15 @@ func TestLoad_Suffixes(t *testing.T) {
 		_, _, err = contract.Load(tree, "c/endpoints.yml", "at")
 		assert.NoError(t, err, "it is named")
 	}
+}
+
+// An entry is one line of the allowlist, whatever it says.
+func TestAllowlist_OneLineEach(t *testing.T) {
+	set, findings := contract.Parse("endpoints.yaml", []byte("contract_version: '1.0'\naccept:\n- {kind: NodePort, namespace: \"n\\nNodePort\\tkube-system/x\", name: \"a\\e[31m\", reason: r}\n- {kind: NodePort, namespace: n, name: b, reason: \"r\\nmore\"}\n"))
+	assert.Equal(t, []string{"contract-field", "contract-field"}, rulesOf(findings))
+	var got []string
+	for _, a := range contract.Allowlist(&contract.Set{Contract: set}, &manifest.Tree{}, contract.Options{}) {
+		got = append(got, a.Namespace+"/"+a.Name)
+	}
+	assert.Equal(t, []string{"n/b"}, got, "an entry without a name allows nothing")
 }
