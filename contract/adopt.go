@@ -133,7 +133,7 @@ func Allowlist(s *Set, tree *manifest.Tree, o Options) []Allowed {
 		known := slices.ContainsFunc(all, func(b Allowed) bool {
 			return b.Kind == a.Kind && b.Namespace == a.Namespace && b.Name == a.Name && (b.Port == a.Port || a.Port == 0)
 		})
-		if a.Kind != "" && !known && !accept.Expired(o.Today) {
+		if a.Kind != "" && a.Name != "" && !known && !accept.Expired(o.Today) {
 			all = append(all, a)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/manifest"
 )
 
 // twoNamespaces has one folder with a Service of one name in two namespaces.
@@ -101,4 +102,40 @@ func TestExplain_IDsThatHoldEscapes(t *testing.T) {
 		assert.NotContains(t, step.Text, "\u202e")
 		assert.NotContains(t, step.Text, "\x1b")
 	}
+}
+
+// Both spellings of the suffix are read, and two contracts are not guessed at.
+func TestLoad_Suffixes(t *testing.T) {
+	text := &fstest.MapFile{Data: []byte("contract_version: '1.0'\n")}
+	for _, tree := range []fstest.MapFS{
+		{"c/endpoints.yml": text, "c/namespaces-secrets.yml": text, "c/storage-classes.yml": text},
+		{"c/endpoints.yaml": text, "c/namespaces-secrets.yml": text, "c/storage-classes.yaml": text},
+	} {
+		names := []string{"c", "c/endpoints.yml"}
+		if tree["c/endpoints.yml"] == nil {
+			names[1] = "c/endpoints.yaml"
+		}
+		for _, name := range names {
+			set, _, err := contract.Load(tree, name, "")
+			require.NoError(t, err)
+			assert.NotNil(t, set.Platform, name)
+			assert.NotNil(t, set.Storage, name)
+		}
+		tree["c/endpoints.yml"], tree["c/endpoints.yaml"] = text, text
+		_, _, err := contract.Load(tree, "c", "at")
+		assert.EqualError(t, err, "at/c/endpoints.yml: a second contract beside endpoints.yaml; keep one, or name it")
+		_, _, err = contract.Load(tree, "c/endpoints.yml", "at")
+		assert.NoError(t, err, "it is named")
+	}
+}
+
+// An entry is one line of the allowlist, whatever it says.
+func TestAllowlist_OneLineEach(t *testing.T) {
+	set, findings := contract.Parse("endpoints.yaml", []byte("contract_version: '1.0'\naccept:\n- {kind: NodePort, namespace: \"n\\nNodePort\\tkube-system/x\", name: \"a\\e[31m\", reason: r}\n- {kind: NodePort, namespace: n, name: b, reason: \"r\\nmore\"}\n"))
+	assert.Equal(t, []string{"contract-field", "contract-field"}, rulesOf(findings))
+	var got []string
+	for _, a := range contract.Allowlist(&contract.Set{Contract: set}, &manifest.Tree{}, contract.Options{}) {
+		got = append(got, a.Namespace+"/"+a.Name)
+	}
+	assert.Equal(t, []string{"n/b"}, got, "an entry without a name allows nothing")
 }

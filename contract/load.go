@@ -24,11 +24,14 @@ const (
 )
 
 // Files gives the names in the folder dir that Load reads, those that exist:
-// endpoints.yaml first. It fails where there is no contract.
+// endpoints.yaml first. It fails where there is no contract, and where there
+// are two, .yaml and .yml.
 func Files(fsys fs.FS, dir string) ([]string, error) {
+	if other := path.Join(dir, endpointsFile+".yml"); isThere(fsys, path.Join(dir, endpointsFile+".yaml")) && isThere(fsys, other) {
+		return nil, &fs.PathError{Op: "open", Path: other, Err: errors.New("a second contract beside endpoints.yaml; keep one, or name it")}
+	}
 	for _, suffix := range []string{".yaml", ".yml", ".example.yaml"} {
-		name := path.Join(dir, endpointsFile+suffix)
-		if _, err := fs.Stat(fsys, name); err == nil {
+		if name := path.Join(dir, endpointsFile+suffix); isThere(fsys, name) {
 			return append([]string{name}, beside(fsys, dir, suffix)...), nil
 		}
 	}
@@ -37,15 +40,19 @@ func Files(fsys fs.FS, dir string) ([]string, error) {
 
 func beside(fsys fs.FS, dir, suffix string) (names []string) {
 	for _, base := range []string{platformFile, storageFile} {
-		for _, s := range []string{suffix, ".yaml", ".example.yaml"} {
-			name := path.Join(dir, base+s)
-			if _, err := fs.Stat(fsys, name); err == nil {
+		for _, s := range []string{suffix, ".yaml", ".yml", ".example.yaml"} {
+			if name := path.Join(dir, base+s); isThere(fsys, name) {
 				names = append(names, name)
 				break
 			}
 		}
 	}
 	return names
+}
+
+func isThere(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
 }
 
 // Load reads the contract name, a file or the folder that holds it, and the
@@ -64,8 +71,10 @@ func Load(fsys fs.FS, name, prefix string) (*Set, []Finding, error) {
 		}
 	} else {
 		suffix := ".yaml"
-		if strings.HasSuffix(name, ".example.yaml") {
-			suffix = ".example.yaml"
+		for _, s := range []string{".example.yaml", ".yml"} {
+			if strings.HasSuffix(name, s) {
+				suffix = s
+			}
 		}
 		names = append([]string{name}, beside(fsys, path.Dir(name), suffix)...)
 	}

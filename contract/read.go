@@ -335,7 +335,13 @@ func (r *fileReader) accepts(n yamldoc.Node) []Accept {
 		}
 		a := Accept{At: r.at(item)}
 		text := func(to *string, field string) func(yamldoc.Node) {
-			return func(n yamldoc.Node) { *to = r.text(n, field) }
+			return func(n yamldoc.Node) {
+				// scripts read the allowlist line by line
+				if *to = r.text(n, field); *to != oneLine(*to) && field != "reason" {
+					r.wrong(n, field, "a text of one line, without control characters")
+					*to = ""
+				}
+			}
 		}
 		r.fields(item, "an accept entry", map[string]func(yamldoc.Node){
 			"kind": text(&a.Kind, "kind"), "namespace": text(&a.Namespace, "namespace"), "name": text(&a.Name, "name"),

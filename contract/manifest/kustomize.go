@@ -209,6 +209,17 @@ func (t *Tree) applyKustomize() {
 	})
 }
 
+// reportPortless tells the Services that would expose something and have no
+// port: no API server takes them, so they are patches that nothing lists.
+func (t *Tree) reportPortless() {
+	for _, s := range t.Services {
+		if len(s.Ports) == 0 && (s.Type == kube.NodePortType || s.Type == kube.LoadBalancer) {
+			t.Problems = append(t.Problems, Problem{Kind: Field, At: s.TypeAt,
+				Message: fmt.Sprintf("Service %s is a %s without ports, which the API server refuses; as a patch, no kustomization lists it", s.Name, s.Type)})
+		}
+	}
+}
+
 // setNamespaces gives the namespace of the only kustomization that lists a
 // file to the objects of that file that name none.
 func (t *Tree) setNamespaces() {

@@ -87,6 +87,7 @@ func TestReadBytes(t *testing.T) {
 		{"quoted node port", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - {port: 80, nodePort: \"30080\"}\n", []string{"6 field"}},
 		{"the wrong case", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  Type: NodePort\n  ports: [{port: 80}]\n", []string{"5 field"}},
 		{"a type that does not exist", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {type: nodePort, ports: [{port: 80}]}\n", []string{"4 field"}},
+		{"a node port without a port", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  type: NodePort\n", []string{"5 field"}},
 		{"a variable for the type", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  type: ${TYPE}\n", []string{"5 template"}},
 		{"a variable for the name", "apiVersion: v1\nkind: Service\nmetadata:\n  name: \"{{ .Release.Name }}\"\nspec: {type: NodePort}\n", []string{"4 template"}},
 		{"a template of something else", "foo: {{ bar }}\n", nil},

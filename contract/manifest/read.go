@@ -69,6 +69,7 @@ func Read(ctx context.Context, tree fs.FS, o Options) (*Tree, error) {
 		return e.By == ByValues && slices.ContainsFunc(charts, func(c kube.Object) bool { return strings.HasPrefix(e.At.File, path.Dir(c.At.File)+"/") })
 	})
 	all.applyKustomize()
+	all.reportPortless()
 	return all, nil
 }
 
@@ -77,6 +78,7 @@ func ReadBytes(name string, b []byte) *Tree {
 	r := reader{file: name, tree: &Tree{Files: []string{name}}}
 	r.stream(b)
 	r.tree.applyKustomize()
+	r.tree.reportPortless()
 	return r.tree
 }
 
