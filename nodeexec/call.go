@@ -327,7 +327,7 @@ func (cl *call) hangUp(ctx context.Context) {
 // stop ends the command on the node, then the transport here.
 func (cl *call) stop(ctx context.Context, cause error) (Result, *Error) {
 	_ = cl.proc.stdin.Close() // the lifeline, or the end of the command's input
-	started, _, _, _, _ := cl.report.state()
+	started := cl.report.state().started
 	if !started {
 		select {
 		case <-cl.report.startC:
@@ -384,11 +384,10 @@ func (cl *call) stopRemote() Remote {
 	case <-cl.node.member.abandon:
 	case <-ctx.Done():
 	}
-	_, ended, _, _, killed := cl.report.state()
-	switch {
-	case killed == "yes":
+	switch known := cl.report.state(); {
+	case known.killed == "yes":
 		return RemoteKilled
-	case killed == "" && ended:
+	case known.killed == "" && known.ended:
 		return RemoteGone
 	}
 	return RemoteUnknown
@@ -398,7 +397,7 @@ func (cl *call) stopRemote() Remote {
 // lifeline, and says whether it did. That the wrapper is gone proves nothing
 // but for its end record: the command may have ended it.
 func (cl *call) killFromOutside() bool {
-	_, _, _, pid, _ := cl.report.state()
+	pid := cl.report.state().pid
 	ctx, cancel := context.WithTimeout(context.Background(), 2*confirm) // it connects first
 	defer cancel()
 	n := cl.node
@@ -420,17 +419,17 @@ func (cl *call) killFromOutside() bool {
 		killer.proc.kill()
 	}
 	killer.settle(ctx)
-	_, ended, code, _, _ := killer.report.state()
-	return ended && code == 0
+	known := killer.report.state()
+	return known.ended && known.code == 0
 }
 
 // result tells what became of a command whose streams are read to their end.
 func (cl *call) result(ctx context.Context) (Result, *Error) {
-	started, ended, code, _, killed := cl.report.state()
-	if !started && cl.node.options.Shim != "" {
+	known := cl.report.state()
+	if !known.started && cl.node.options.Shim != "" {
 		return cl.trusted()
 	}
-	res := Result{ExitCode: code, Stdout: cl.keptOut.output(), Stderr: cl.keptErr.output()}
+	res := Result{ExitCode: known.code, Stdout: cl.keptOut.output(), Stderr: cl.keptErr.output()}
 	select {
 	case err := <-cl.broken:
 		e := cl.failure(KindStream, err.Error(), RemoteGone)
@@ -438,32 +437,34 @@ func (cl *call) result(ctx context.Context) (Result, *Error) {
 		return res, e
 	default:
 	}
-	if cl.stuck.Load() && ended {
+	if cl.stuck.Load() && known.ended {
 		e := cl.failure(KindStream, "the command ended, but a writer did not take its output in time", RemoteGone)
 		e.Err = ctx.Err()
 		return res, e
 	}
 	switch {
-	case killed != "": // not by us
+	case known.killed != "": // not by us
 		remote := RemoteKilled
-		if killed != "yes" {
+		if known.killed != "yes" {
 			remote = RemoteUnknown
 		}
 		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) { // ours was not served in time
 			return res, cl.failure(KindDeadline, "the node ended the command at its deadline", remote)
 		}
 		return res, cl.failure(KindLost, "the node ended the command, since the stdin of its connection closed", remote)
-	case ended:
-		res.Signal = signalName(code)
+	case known.whole:
+		res.Signal = signalName(known.code)
 		return res, nil
-	case started:
+	case known.ended: // the exit code is known, the other stream's end is not
+		return res, cl.failure(KindLost, "the connection was lost as the command ended: part of its output may be missing", RemoteGone)
+	case known.started:
 		detail := "the connection was lost while the command ran"
 		if last := lastLine(cl.stderrText()); last != "" {
 			detail += ": " + last
 		}
 		return res, cl.failure(KindLost, detail, RemoteUnknown)
 	}
-	code = cl.proc.exitCode()
+	code := cl.proc.exitCode()
 	kind, detail := classify(cl.node.target, cl.command.Sudo, code, cl.stderrText())
 	remote := RemoteNone
 	if kind == KindLost || code < 0 || kind == KindUnreachable && detail == silent { // its start record may be what was lost

@@ -12,14 +12,20 @@ import (
 // either stream. Its methods may be called from several goroutines.
 type report struct {
 	mu       sync.Mutex
-	pid      int // the wrapper's process on the node
-	started  bool
-	ended    bool
-	code     int
-	killed   string        // "yes", "partly", or "" when no watcher acted
+	known    records
 	ends     int           // streams on which the end was seen
 	startC   chan struct{} // closed at the first start record
 	bothEndC chan struct{} // closed when both streams have ended
+}
+
+// records are what is known of a command.
+type records struct {
+	started bool
+	pid     int // the wrapper's process on the node
+	ended   bool
+	whole   bool // both streams arrived to their end
+	code    int
+	killed  string // "yes", "partly", or "" when no watcher acted
 }
 
 func newReport() *report {
@@ -38,20 +44,21 @@ func (r *report) note(text string) bool {
 		if err != nil {
 			return false
 		}
-		r.pid = pid
-		if !r.started {
-			r.started = true
+		r.known.pid = pid
+		if !r.known.started {
+			r.known.started = true
 			close(r.startC)
 		}
 	case "killed":
-		r.killed = value
+		r.known.killed = value
 	case "end":
 		code, err := strconv.Atoi(value)
 		if err != nil || code < 0 || code > 255 {
 			return false
 		}
-		r.ended, r.code = true, code
+		r.known.ended, r.known.code = true, code
 		if r.ends++; r.ends == 2 {
+			r.known.whole = true
 			close(r.bothEndC)
 		}
 	default:
@@ -60,11 +67,11 @@ func (r *report) note(text string) bool {
 	return true
 }
 
-// state is a copy of what is known.
-func (r *report) state() (started, ended bool, code, pid int, killed string) {
+// state is what is known now.
+func (r *report) state() records {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.started, r.ended, r.code, r.pid, r.killed
+	return r.known
 }
 
 // maxRecord bounds a record's text, newline included.

@@ -47,10 +47,9 @@ func TestSplitter(t *testing.T) {
 				noise, output, r := split(t, tc.stream, size)
 				assert.Equal(t, tc.noise, noise)
 				assert.Equal(t, tc.output, output)
-				started, ended, code, _, _ := r.state()
-				assert.Equal(t, tc.started, started)
-				assert.Equal(t, tc.ended, ended)
-				assert.Equal(t, tc.code, code)
+				assert.Equal(t, tc.started, r.state().started)
+				assert.Equal(t, tc.ended, r.state().ended)
+				assert.Equal(t, tc.code, r.state().code)
 			})
 		}
 	}
@@ -66,9 +65,8 @@ func FuzzSplitter(f *testing.F) {
 		gotNoise, gotOutput, r := split(t, noise+"nestor:N:start:1\n"+output+"nestor:N:end:9\n", int(size)+1)
 		assert.Equal(t, noise, gotNoise)
 		assert.Equal(t, output, gotOutput)
-		_, ended, code, _, _ := r.state()
-		assert.True(t, ended)
-		assert.Equal(t, 9, code)
+		assert.True(t, r.state().ended)
+		assert.Equal(t, 9, r.state().code)
 	})
 }
 
