@@ -24,7 +24,7 @@ func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
 	var all []Accept
 	add := func(a Accept, at kube.Position) {
 		a.Reason = "TODO"
-		if !seen[a] {
+		if a.Name != "" && !seen[a] { // generateName: no entry can name it
 			seen[a] = true
 			a.At = pos(at)
 			all = append(all, a)

@@ -139,3 +139,11 @@ func TestAllowlist_OneLineEach(t *testing.T) {
 	}
 	assert.Equal(t, []string{"n/b"}, got, "an entry without a name allows nothing")
 }
+
+// What has no name yet cannot be accepted by one.
+func TestAdopt_GenerateName(t *testing.T) {
+	set, read, options := load(t, fstest.MapFS{"contract/endpoints.yaml": {Data: []byte("contract_version: '1.0'\n")},
+		"a.yaml": {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {generateName: a-, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n")}})
+	assert.Empty(t, contract.Adopt(set, read, options))
+	assert.Contains(t, rulesOf(contract.Check(set, read, options)), "unpromised-nodeport")
+}
