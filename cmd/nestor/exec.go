@@ -72,7 +72,8 @@ prints how far it is.`,
 				err = c.format("text", "json")
 			}
 			if err != nil {
-				if f, ok := c.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+				bare := len(args) < 2 && f.script == ""
+				if in, ok := c.in.(*os.File); ok && bare && term.IsTerminal(int(in.Fd())) {
 					fmt.Fprint(c.err, cmd.UsageString())
 				}
 				return fail(exitUnevaluated, fmt.Errorf("exec: %w", err))

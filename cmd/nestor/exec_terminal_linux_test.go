@@ -71,4 +71,7 @@ func TestExecWithoutACommandOnATerminalPrintsItsUsage(t *testing.T) {
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "Usage:")
 	assert.True(t, strings.HasSuffix(errs, "nestor: exec: want a command: nestor exec PATTERN -- ARGV...; no shell is opened\n"), errs)
+
+	_, _, errs = s.exec(t, "node01", "--forks", "0", "--", "true")
+	assert.Equal(t, "nestor: exec: --forks 0: want 1 or more\n", errs, "what is wrong with a flag takes one line")
 }
