@@ -239,9 +239,8 @@ func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
 // refused says whether err contradicts what the caller stated about all
 // nodes, so that none may be asked.
 func refused(err error) bool {
-	_, coded := errors.AsType[*exitError](err)
-	_, kind := errors.AsType[*inventory.KindError](err)
-	return coded || kind
+	coded, ok := errors.AsType[*exitError](err)
+	return ok && coded.code == exitRefused
 }
 
 // unresolved is a node that the inventory names and does not say how to

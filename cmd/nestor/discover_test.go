@@ -180,7 +180,7 @@ func TestDiscover_Usage(t *testing.T) {
 	}{
 		"unknown format":    {[]string{"discover", "-o", "sarif"}, exitUnevaluated, "sarif"},
 		"unknown node":      {[]string{"discover", "-i", hosts, "node9"}, exitUnevaluated, "node9"},
-		"another kind":      {[]string{"discover", "-i", hosts, "--target-kind", "prod"}, exitUnevaluated, "prod was stated"},
+		"another kind":      {[]string{"discover", "-i", hosts, "--target-kind", "prod"}, exitRefused, "prod was stated"},
 		"no such inventory": {[]string{"discover", "-i", dir + "/none"}, exitUnevaluated, "none"},
 		"no such folder":    {[]string{"discover", "-i", hosts, "--out", dir + "/none/t.yaml"}, exitUnevaluated, "none/t.yaml"},
 		"two patterns":      {[]string{"discover", "a", "b"}, exitUnevaluated, "accepts at most 1 arg"},

@@ -123,7 +123,7 @@ func (c *cli) exec(ctx context.Context, pattern string, argv []string, f execFla
 		err = c.execOn(ctx, inv, pattern, argv, f, literal)
 	}
 	coded, ok := errors.AsType[*exitError](err)
-	if literal && !f.report && !f.gather && err != nil && (!ok || coded.code != exitRefused && coded.err != nil) {
+	if literal && !f.report && !f.gather && err != nil && (!ok || coded.err != nil) {
 		return fail(exitExecFailed, withKind(err))
 	}
 	return err

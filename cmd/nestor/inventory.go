@@ -118,6 +118,9 @@ func (c *cli) target(inv *inventory.Inventory, node string) (inventory.Target, e
 		return inventory.Target{}, err
 	}
 	t, err := inv.Target(node, kind)
+	if _, ok := errors.AsType[*inventory.KindError](err); ok {
+		return inventory.Target{}, fail(exitRefused, err)
+	}
 	if err != nil {
 		return inventory.Target{}, err
 	}

@@ -96,8 +96,8 @@ func TestResolveRefuses(t *testing.T) {
 		{"two inventories", both, []string{"resolve", "node1"}, 2, "nestor: both bench/lima/.work/inventory.yaml and bootstrap/hosts.yaml exist"},
 		{"an unknown node", prod, []string{"resolve", "nodel"}, 2, `nestor: bootstrap/hosts.yaml: no host "nodel"; nearest: node1, node2`},
 		{"a group", prod, []string{"resolve", "cloud"}, 2, `nestor: bootstrap/hosts.yaml: no host "cloud"; a group has that name, and one host is needed here`},
-		{"another kind", prod, []string{"resolve", "node1", "--target-kind", "lima"}, 2, `nestor: bootstrap/hosts.yaml:2: node "node1" is declared prod, and lima was stated`},
-		{"another kind, by environment", with(prod, "EXPECTED_TARGET_KIND", "lima"), []string{"resolve", "node1"}, 2, `is declared prod, and lima was stated`},
+		{"another kind", prod, []string{"resolve", "node1", "--target-kind", "lima"}, 4, `nestor: bootstrap/hosts.yaml:2: node "node1" is declared prod, and lima was stated`},
+		{"another kind, by environment", with(prod, "EXPECTED_TARGET_KIND", "lima"), []string{"resolve", "node1"}, 4, `is declared prod, and lima was stated`},
 		{"two kinds stated", with(prod, "EXPECTED_TARGET_KIND", "lima"), []string{"resolve", "node1", "--target-kind", "prod"}, 4, "nestor: --target-kind prod and EXPECTED_TARGET_KIND=lima contradict each other"},
 		{"no kind at all", prod, []string{"resolve", "node1", "--target-kind", "staging"}, 2, `nestor: target kind "staging" is neither lima nor prod`},
 		{"another stack", prod, []string{"resolve", "node1", "--stack-id", "s2"}, 4, `nestor: bootstrap/hosts.yaml:2: node "node1" belongs to stack "s1", and "s2" was stated`},
@@ -229,7 +229,7 @@ remarks:
 	require.Equal(t, []beatenV1{{"ansible_user", "b", inventory.Origin{File: "inv/group_vars/g.yml", Line: 1}}, {"ansible_user", "a", inventory.Origin{File: "inv/hosts.yaml", Line: 2}}}, v.Fields[4].Beat)
 
 	code, out, stderr = i.run(t, "-i", "inv", "explain", "h", "--target-kind", "prod")
-	require.Equal(t, 2, code)
+	require.Equal(t, 4, code)
 	require.Contains(t, out, "user            c\n", "the story is told all the same")
 	require.Contains(t, stderr, `declares no target_kind, and prod was stated`)
 }
