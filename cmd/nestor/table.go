@@ -13,13 +13,13 @@ import (
 )
 
 // writeTable prints a topology for people, a line a node. What is not known
-// is said so, never left blank.
+// is said so, never left blank; why a node was not read stands on stderr.
 func writeTable(w io.Writer, t mapping.Topology) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NODE\tOS\tKERNEL\tRUNTIME\tCNI\tDISKS\tHARDENING")
 	for _, n := range t.Nodes {
 		if n.Facts == nil {
-			fmt.Fprintf(tw, "%s\t%s: %s\n", n.Name, n.Error.Kind, n.Error.Message)
+			fmt.Fprintf(tw, "%s\t%s\t-\t-\t-\t-\t-\n", n.Name, n.Error.Kind)
 			continue
 		}
 		f := n.Facts
