@@ -31,6 +31,7 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 	@$(call stage,vet,$(GO) vet ./...)
 	@$(call stage,bats,bats $(BATS))
 	@$(call stage,go test,$(GO) test -race -shuffle=on -timeout 20m ./...)
+	@$(call stage,go test of hostile inventories,$(GO) test -run Hostile ./nodeexec/inventory)
 
 .PHONY: integration
 integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
