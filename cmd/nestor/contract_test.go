@@ -252,6 +252,58 @@ func TestContractAdopt(t *testing.T) {
 	assert.Contains(t, stderr, "gone.yaml")
 }
 
+// Whatever accept: a contract has, what is printed fits where it is said to go.
+func TestContractAdopt_Into(t *testing.T) {
+	const rest = "contract_version: \"1.0\"\n"
+	cases := []struct {
+		name, before, where string
+		into                string // before, ready for the entries at its end
+	}{
+		{"no accept", rest, "1 to adopt at the end of FILE;", rest},
+		{"an empty list", rest + "accept: []\n", "below accept:, line 2 of FILE, with nothing else after the colon;", rest + "accept:\n"},
+		{"nothing after the colon", rest + "accept:\n", "below accept:, line 2 of FILE, with", rest + "accept:\n"},
+		{"a list", rest + "accept:\n    - {kind: NodePort, namespace: n, name: b, reason: r}\n", "below the last entry of accept:, line 2 of FILE;", ""},
+		{"a list without indent", rest + "accept:\n- kind: NodePort\n  name: b\n  reason: r\n", "below the last entry of accept:, line 2 of FILE;", ""},
+		{"a list in brackets", rest + "accept: [{kind: NodePort, name: b, reason: r}]\n", "must each start with a dash", rest + "accept:\n  - {kind: NodePort, name: b, reason: r}\n"},
+		{"no version", "accept: []\nendpoints: []\n", "below accept:, line 1 of FILE", rest + "accept:\n"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "contract/endpoints.yaml")
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "contract"), 0o700))
+			require.NoError(t, os.WriteFile(file, []byte(c.before), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n"), 0o600))
+			code, stdout, stderr := nestorContract(t, "adopt", "--root", dir)
+			require.Equal(t, exitOK, code, stderr)
+			assert.Contains(t, strings.ReplaceAll(stderr, filepath.ToSlash(file), "FILE"), c.where)
+			into := c.into
+			if into == "" {
+				into = c.before
+			}
+			require.NoError(t, os.WriteFile(file, []byte(into+stdout), 0o600))
+			code, _, stderr = nestorContract(t, "adopt", "--root", dir)
+			assert.Equal(t, exitOK, code, stderr)
+			assert.Contains(t, stderr, "nothing to adopt")
+			_, stdout, _ = nestorContract(t, "check", "--root", dir)
+			assert.NotContains(t, stdout, "contract-")
+		})
+	}
+}
+
+// What no entry can name is not passed over.
+func TestContractAdopt_Unnamed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: v1\nkind: Service\nmetadata: {generateName: a-, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n"), 0o600))
+	code, stdout, stderr := nestorContract(t, "adopt", "--root", dir)
+	assert.Equal(t, exitOK, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, filepath.ToSlash(file))
+	assert.Contains(t, stderr, "generateName")
+	assert.NotContains(t, stderr, "nothing to adopt")
+}
+
 func TestContractExplain(t *testing.T) {
 	dir := contractTree(t)
 	code, stdout, _ := nestorContract(t, "explain", "web", "--root", dir)
