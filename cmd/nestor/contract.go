@@ -177,7 +177,8 @@ func newContractNodePortsCmd(c *cli, f *contractFlags) *cobra.Command {
 		Use:   "nodeports",
 		Short: "Write the NodePort Services that exposed endpoints lack",
 		Long: `Write, beside the manifest of each exposed endpoint's ClusterIP Service, the
-NodePort Service that it lacks. No file that exists is touched.`,
+NodePort Service that it lacks. No file that exists is touched, and nothing is
+written where one of them cannot be.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := c.load(cmd, f, false)
@@ -188,6 +189,11 @@ NodePort Service that it lacks. No file that exists is touched.`,
 				return err
 			}
 			files, left := contract.NodePorts(l.set, l.tree, l.options)
+			if !check && !dryRun {
+				if err := writable(files); err != nil {
+					return err
+				}
+			}
 			for _, file := range files {
 				switch name := filepath.FromSlash(file.Path); {
 				case check:
@@ -214,6 +220,22 @@ NodePort Service that it lacks. No file that exists is touched.`,
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests, write nothing")
 	cmd.MarkFlagsMutuallyExclusive("check", "dry-run")
 	return cmd
+}
+
+// writable tells, before anything is written, what would stop the writing of
+// one of the files half way.
+func writable(files []contract.File) error {
+	for _, file := range files {
+		name := filepath.FromSlash(file.Path)
+		wanted := fmt.Sprintf("nothing is written: %s is to expose %s, and ", name, strings.Join(file.Endpoints, ", "))
+		if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s%s is not a folder that can be read; make it, or mend source: in the contract", wanted, filepath.Dir(name))
+		}
+		if _, err := os.Lstat(name); err == nil {
+			return fmt.Errorf("%sthat file exists; move it, or name another Service under exposure:", wanted)
+		}
+	}
+	return nil
 }
 
 // writeNew creates a file and never replaces one.

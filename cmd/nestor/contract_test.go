@@ -216,6 +216,29 @@ func TestContractNodePorts_NeverReplaces(t *testing.T) {
 	assert.Equal(t, "# mine\n", string(b))
 }
 
+// All is written, or nothing: half of it would be taken for the whole.
+func TestContractNodePorts_AllOrNothing(t *testing.T) {
+	const second = "  - {id: second, service: second, namespace: front, port: 80, exposed: true, source: SOURCE}\n\naccept:\n"
+	for source, want := range map[string]string{
+		"zzz/none/second.yaml":           "zzz/none is not a folder",
+		"contract/endpoints.yaml/x.yaml": "contract/endpoints.yaml is not a folder",
+		"zzz/folder.yaml":                "zzz is not a folder",
+	} {
+		t.Run(source, func(t *testing.T) {
+			dir := contractTree(t)
+			require.NoError(t, os.Remove(filepath.Join(dir, "apps/web/nodeport.yaml")))
+			replace(t, filepath.Join(dir, "contract/endpoints.yaml"), "\naccept:\n", strings.Replace(second, "SOURCE", source, 1))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "apps/second.yaml"), []byte("apiVersion: v1\nkind: Service\nmetadata: {name: second, namespace: front}\nspec: {selector: {app: web}, ports: [{port: 80, targetPort: ui}]}\n"), 0o600))
+			code, stdout, stderr := nestorContract(t, "nodeports", "--root", dir)
+			assert.Equal(t, exitUnevaluated, code)
+			assert.Empty(t, stdout)
+			assert.Contains(t, stderr, want)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+			assert.NoFileExists(t, filepath.Join(dir, "apps/web/web-nodeport.yaml"))
+		})
+	}
+}
+
 func TestContractAllowlist(t *testing.T) {
 	dir := contractTree(t)
 	code, stdout, _ := nestorContract(t, "allowlist", "--root", dir)
