@@ -102,6 +102,45 @@ func TestContractCheck_Outputs(t *testing.T) {
 	}
 }
 
+// Code scanning and annotations know files from the top of the repository, in
+// which a build works, however --root is written.
+func TestContractCheck_NamesOfFiles(t *testing.T) {
+	repository := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(repository, "sub"), os.DirFS(contractTree(t))))
+	replace(t, filepath.Join(repository, "sub/apps/web/nodeport.yaml"), "type: NodePort", "type: ClusterIP")
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(repository, link))
+	elsewhere := t.TempDir()
+	sub := filepath.Join(repository, "sub")
+	cases := []struct {
+		name, dir, want string
+		args            []string
+	}{
+		{"relative", repository, "sub/", []string{"--root", "sub"}},
+		{"absolute", repository, "sub/", []string{"--root", sub}},
+		{"absolute, with a contract that is relative", repository, "sub/", []string{"--root", sub, "--contract", "sub/contract"}},
+		{"a contract alone that is absolute", repository, "sub/", []string{"--root", "sub", "--contract", filepath.Join(sub, "contract")}},
+		{"the working directory itself", sub, "", []string{"--root", sub}},
+		{"through a link", link, "sub/", []string{"--root", filepath.Join(link, "sub")}},
+		{"through a link, by the real name", link, "sub/", []string{"--root", sub}},
+		{"out of the working directory", elsewhere, "", []string{"--root", sub}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(c.dir)
+			sarif := filepath.Join(t.TempDir(), "out")
+			_, stdout, stderr := nestorContract(t, append([]string{"check", "-o", "github", "-o", "sarif=" + sarif}, c.args...)...)
+			assert.Empty(t, stderr)
+			assert.Contains(t, stdout, "file="+c.want+"contract/endpoints.yaml,")
+			assert.Contains(t, stdout, "See: "+c.want+"apps/web/nodeport.yaml:")
+			b, err := os.ReadFile(sarif)
+			require.NoError(t, err)
+			assert.Contains(t, string(b), `"uri": "`+c.want+`contract/endpoints.yaml"`)
+			assert.Contains(t, string(b), `"uri": "`+c.want+`apps/web/nodeport.yaml"`)
+		})
+	}
+}
+
 func TestContractCheck_Flags(t *testing.T) {
 	dir := contractTree(t)
 	code, _, stderr := nestorContract(t, "check", "--root", filepath.Join(dir, "apps"))
