@@ -16,15 +16,20 @@ import (
 // Adopt gives accept entries for what is exposed, or left of the way through
 // a gateway, or cannot be evaluated, and that the contract says nothing of:
 // a baseline, each entry with the reason TODO. The machinery of the cluster
-// needs none.
-func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
+// needs none. What has no name yet, only a generateName, no entry can name:
+// unnamed says where it is.
+func Adopt(s *Set, tree *manifest.Tree, o Options) (all []Accept, unnamed []Position) {
 	c := &checker{Set: s, tree: tree, Options: o, used: map[*Accept]bool{}, over: map[*Accept][]Position{}}
 	c.matching = Match(s.Contract, World{tree.Services, tree.Workloads, o.Prefix}, o.Today)
 	seen := map[Accept]bool{}
-	var all []Accept
 	add := func(a Accept, at kube.Position) {
 		a.Reason = "TODO"
-		if a.Name != "" && !seen[a] { // generateName: no entry can name it
+		switch {
+		case a.Name == "":
+			if !slices.Contains(unnamed, pos(at)) {
+				unnamed = append(unnamed, pos(at))
+			}
+		case !seen[a]:
 			seen[a] = true
 			a.At = pos(at)
 			all = append(all, a)
@@ -72,25 +77,26 @@ func Adopt(s *Set, tree *manifest.Tree, o Options) []Accept {
 			file(p.At.File, p.At)
 		}
 	}
-	return all
+	return all, unnamed
 }
 
-// AcceptText writes entries as they stand under accept: in the contract, each
-// with the place that it comes from.
-func AcceptText(all []Accept) []byte {
+// AcceptText writes entries as they stand under accept: in the contract, after
+// so many blanks, each with the place that it comes from.
+func AcceptText(all []Accept, indent int) []byte {
 	var t bytes.Buffer
+	margin := strings.Repeat(" ", indent)
 	for _, a := range all {
-		fmt.Fprintf(&t, "  - kind: %s # %s\n", scalar(a.Kind), oneLine(place(a.At)))
+		fmt.Fprintf(&t, "%s- kind: %s # %s\n", margin, scalar(a.Kind), oneLine(place(a.At)))
 		if a.Namespace != "" {
-			fmt.Fprintf(&t, "    namespace: %s\n", scalar(a.Namespace))
+			fmt.Fprintf(&t, "%s  namespace: %s\n", margin, scalar(a.Namespace))
 		}
-		fmt.Fprintf(&t, "    name: %s\n", scalar(a.Name))
+		fmt.Fprintf(&t, "%s  name: %s\n", margin, scalar(a.Name))
 		if a.Port != 0 {
-			fmt.Fprintf(&t, "    port: %d\n", a.Port)
+			fmt.Fprintf(&t, "%s  port: %d\n", margin, a.Port)
 		}
-		fmt.Fprintf(&t, "    reason: %s\n", scalar(a.Reason))
+		fmt.Fprintf(&t, "%s  reason: %s\n", margin, scalar(a.Reason))
 		if !a.Until.IsZero() {
-			fmt.Fprintf(&t, "    until: %s\n", a.Until.Format("2006-01-02"))
+			fmt.Fprintf(&t, "%s  until: %s\n", margin, a.Until.Format("2006-01-02"))
 		}
 	}
 	return t.Bytes()

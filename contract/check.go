@@ -387,6 +387,11 @@ func (c *checker) accepts() {
 		case a.Expired(c.Today):
 			c.report("accept-expired", a.UntilAt, "", fmt.Sprintf("%s was accepted until %s", what, a.Until.Format(time.DateOnly)), "end the exposure and remove the entry, or give it a new date and say why", c.over[a]...)
 		case !c.used[a]:
+			if !acceptable(a.Kind) && a.Kind != "" {
+				c.report("contract-field", a.At, "", fmt.Sprintf("nothing in the manifests is %s, and %q is no kind of exposure: the entry accepts nothing", what, a.Kind),
+					"write NodePort, LoadBalancer, ExternalIP, HostPort, HostNetwork, File, or the kind of the object that it accepts, or remove the entry").Severity = Warning
+				continue
+			}
 			f := c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "remove the entry, or mend its kind, namespace, name or port")
 			if a.Namespace != "" && !c.runs(a.Namespace) {
 				f.Severity = Info
@@ -394,6 +399,20 @@ func (c *checker) accepts() {
 			}
 		}
 	}
+}
+
+// acceptable tells whether an entry of that kind can accept anything but a
+// custom resource. The kinds are those that the manifests are searched for.
+func acceptable(kind string) bool {
+	return exposureKind(kind) != "" || slices.ContainsFunc(acceptedObjects, func(known string) bool { return strings.EqualFold(kind, known) })
+}
+
+var acceptedObjects = []string{
+	"File", "Service",
+	"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Rollout", "CloneSet",
+	"Gateway", "GatewayClass", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute",
+	"CiliumLoadBalancerIPPool", "CiliumL2AnnouncementPolicy", "IPAddressPool", "L2Advertisement", "BGPAdvertisement",
+	"HelmRelease", "HelmChart", "HelmChartConfig", "Application",
 }
 
 // runs tells whether the manifests hold what runs in a namespace.

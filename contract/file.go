@@ -12,6 +12,7 @@ type Contract struct {
 	Version       string
 	Endpoints     []Endpoint
 	Accept        []Accept
+	AcceptList    AcceptList
 	NetworkAccess []NetworkAccess
 	File          string
 }
@@ -68,6 +69,15 @@ type Accept struct {
 	Until     time.Time // the last day; zero: for good
 	At        Position
 	UntilAt   Position
+}
+
+// AcceptList is how a contract writes accept:, for whoever adds an entry. The
+// zero value is of a contract that has no such field.
+type AcceptList struct {
+	At     Position // of the key
+	Block  bool     // it holds entries, each after a dash
+	Empty  bool     // it holds none, be it written as [] or as nothing
+	Indent int      // the blanks before a dash; for Block alone
 }
 
 // NetworkAccess says who may reach an endpoint.

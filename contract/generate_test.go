@@ -108,8 +108,8 @@ func TestAdopt(t *testing.T) {
 	before := check(t, tree)
 	assert.True(t, contract.Unevaluated(before))
 	set, read, options := load(t, tree)
-	entries := contract.Adopt(set, read, options)
-	text := string(contract.AcceptText(entries))
+	entries, _ := contract.Adopt(set, read, options)
+	text := string(contract.AcceptText(entries, 2))
 	tree[endpoints].Data = []byte(strings.Replace(string(tree[endpoints].Data), "accept:\n", "accept:\n"+text, 1))
 
 	after := check(t, tree)
@@ -125,7 +125,8 @@ func TestAdopt(t *testing.T) {
 	}
 	assert.Equal(t, len(entries), reasons)
 	set, read, options = load(t, tree)
-	assert.Empty(t, contract.Adopt(set, read, options))
+	again, _ := contract.Adopt(set, read, options)
+	assert.Empty(t, again)
 	var plain struct{ Accept []map[string]any }
 	require.NoError(t, yaml.Unmarshal(tree[endpoints].Data, &plain))
 	assert.Len(t, plain.Accept, len(entries)+1)

@@ -58,7 +58,8 @@ func TestGenerate_NamesOfFiles(t *testing.T) {
 	tree := fstest.MapFS{"a\ny: z.yaml": {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n")},
 		"contract/endpoints.yaml": {Data: []byte("contract_version: '1.0'\nendpoints: []\n")}}
 	set, read, options = load(t, tree)
-	text := append([]byte("contract_version: '1.0'\naccept:\n"), contract.AcceptText(contract.Adopt(set, read, options))...)
+	entries, _ := contract.Adopt(set, read, options)
+	text := append([]byte("contract_version: '1.0'\naccept:\n"), contract.AcceptText(entries, 2)...)
 	_, bad := contract.Parse("endpoints.yaml", text)
 	assert.Equal(t, []string{"accept-reason"}, rulesOf(bad))
 }
@@ -144,6 +145,10 @@ func TestAllowlist_OneLineEach(t *testing.T) {
 func TestAdopt_GenerateName(t *testing.T) {
 	set, read, options := load(t, fstest.MapFS{"contract/endpoints.yaml": {Data: []byte("contract_version: '1.0'\n")},
 		"a.yaml": {Data: []byte("apiVersion: v1\nkind: Service\nmetadata: {generateName: a-, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n")}})
-	assert.Empty(t, contract.Adopt(set, read, options))
+	entries, unnamed := contract.Adopt(set, read, options)
+	assert.Empty(t, entries)
+	require.Len(t, unnamed, 1)
+	assert.Equal(t, "a.yaml", unnamed[0].File)
+	assert.Equal(t, 4, unnamed[0].Line)
 	assert.Contains(t, rulesOf(contract.Check(set, read, options)), "unpromised-nodeport")
 }

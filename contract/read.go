@@ -28,6 +28,14 @@ func Parse(name string, b []byte) (*Contract, []Finding) {
 		"accept":           func(n yamldoc.Node) { c.Accept = r.accepts(n) },
 		"network_access":   func(n yamldoc.Node) { c.NetworkAccess = r.networkAccess(n) },
 	})
+	for key, n := range root.Pairs() {
+		if key.Text() == "accept" {
+			c.AcceptList = AcceptList{At: r.at(key), Empty: n.Kind() == yamldoc.Null || (n.Kind() == yamldoc.Sequence && len(c.Accept) == 0)}
+			if n.Kind() == yamldoc.Sequence && !n.Flow() {
+				c.AcceptList.Block, c.AcceptList.Indent = true, n.Column()-1
+			}
+		}
+	}
 	if root.Get("contract_version").Kind() == yamldoc.Missing {
 		r.report("contract-field", r.at(root), "", "contract_version is missing", `add contract_version: "1.0"`)
 	}

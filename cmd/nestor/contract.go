@@ -49,6 +49,7 @@ type loaded struct {
 	findings []contract.Finding // of the contract's own files
 	tree     *manifest.Tree
 	options  contract.Options
+	lacks    bool // there is no contract yet, and set is an empty one
 }
 
 // load reads both. A contract that is not YAML leaves set.Contract nil.
@@ -83,7 +84,7 @@ func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded,
 	}
 	switch {
 	case lacks && mayLack:
-		l.findings = nil
+		l.findings, l.lacks = nil, true
 		l.set = &contract.Set{Contract: &contract.Contract{File: filepath.ToSlash(name)}}
 	case err != nil:
 		return nil, fmt.Errorf("read the contract: %w; name it with --contract", err)
@@ -176,7 +177,8 @@ func newContractNodePortsCmd(c *cli, f *contractFlags) *cobra.Command {
 		Use:   "nodeports",
 		Short: "Write the NodePort Services that exposed endpoints lack",
 		Long: `Write, beside the manifest of each exposed endpoint's ClusterIP Service, the
-NodePort Service that it lacks. No file that exists is touched.`,
+NodePort Service that it lacks. No file that exists is touched, and nothing is
+written where one of them cannot be.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := c.load(cmd, f, false)
@@ -187,6 +189,11 @@ NodePort Service that it lacks. No file that exists is touched.`,
 				return err
 			}
 			files, left := contract.NodePorts(l.set, l.tree, l.options)
+			if !check && !dryRun {
+				if err := writable(files); err != nil {
+					return err
+				}
+			}
 			for _, file := range files {
 				switch name := filepath.FromSlash(file.Path); {
 				case check:
@@ -213,6 +220,22 @@ NodePort Service that it lacks. No file that exists is touched.`,
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests, write nothing")
 	cmd.MarkFlagsMutuallyExclusive("check", "dry-run")
 	return cmd
+}
+
+// writable tells, before anything is written, what would stop the writing of
+// one of the files half way.
+func writable(files []contract.File) error {
+	for _, file := range files {
+		name := filepath.FromSlash(file.Path)
+		wanted := fmt.Sprintf("nothing is written: %s is to expose %s, and ", name, strings.Join(file.Endpoints, ", "))
+		if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s%s is not a folder that can be read; make it, or mend source: in the contract", wanted, filepath.Dir(name))
+		}
+		if _, err := os.Lstat(name); err == nil {
+			return fmt.Errorf("%sthat file exists; move it, or name another Service under exposure:", wanted)
+		}
+	}
+	return nil
 }
 
 // writeNew creates a file and never replaces one.
@@ -271,8 +294,9 @@ func newContractAdoptCmd(c *cli, f *contractFlags) *cobra.Command {
 		Short: "Print accept entries for what is exposed and not promised",
 		Long: `Print entries for accept: in the contract, for whatever is exposed and not
 promised, left of the way through a gateway, or not to be evaluated. Each waits
-for its reason. Without a contract a whole new one is printed.`,
-		Example: "  nestor contract adopt > contract/endpoints.yaml     # there was none\n  nestor contract adopt >> contract/endpoints.yaml    # accept: is its last key",
+for its reason. Without a contract a whole new one is printed; with one, standard
+error says where in it the entries go.`,
+		Example: "  nestor contract adopt > contract/endpoints.yaml     # there was none\n  nestor contract adopt >> contract/endpoints.yaml    # it has no accept:, or ends with its list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := c.load(cmd, f, true)
@@ -282,22 +306,43 @@ for its reason. Without a contract a whole new one is printed.`,
 			if err != nil {
 				return err
 			}
-			entries := contract.Adopt(l.set, l.tree, l.options)
-			if len(entries) == 0 {
-				fmt.Fprintln(c.err, "nestor: nothing to adopt: what is exposed is promised or accepted")
-				return nil
+			entries, unnamed := contract.Adopt(l.set, l.tree, l.options)
+			for _, at := range unnamed {
+				fmt.Fprintf(c.err, "nestor: %q line %d: what has only a generateName is exposed, and no entry can name it; give it a name\n", at.File, at.Line)
 			}
 			switch {
-			case l.set.Version == "" && len(l.set.Endpoints) == 0:
-				fmt.Fprint(c.out, "contract_version: \"1.0\"\n\nendpoints: []\n\naccept:\n")
-			case len(l.set.Accept) == 0:
-				fmt.Fprint(c.out, "accept:\n")
+			case len(entries) > 0:
+			case len(unnamed) > 0:
+				return nil
+			default:
+				fmt.Fprintln(c.err, "nestor: nothing to adopt: each exposure is promised, or an accept entry speaks of it")
+				return nil
 			}
-			_, err = c.out.Write(contract.AcceptText(entries))
-			fmt.Fprintf(c.err, "nestor: %d to adopt; write a reason in place of each TODO, or end the exposure\n", len(entries))
+			header, where, indent := adoptInto(l)
+			_, err = fmt.Fprintf(c.out, "%s%s", header, contract.AcceptText(entries, indent))
+			fmt.Fprintf(c.err, "nestor: %d to adopt%s; write a reason in place of each TODO, or end the exposure\n", len(entries), where)
 			return err
 		},
 	}
+}
+
+// adoptInto tells what to write before accept entries, where they go in the
+// contract that is there, and how far to the right. A second accept: would
+// make the contract one that cannot be read.
+func adoptInto(l *loaded) (header, where string, indent int) {
+	list := l.set.AcceptList
+	place := fmt.Sprintf("accept:, line %d of %s", list.At.Line, l.set.File)
+	switch {
+	case l.lacks:
+		return "contract_version: \"1.0\"\n\nendpoints: []\n\naccept:\n", "", 2
+	case list == contract.AcceptList{}:
+		return "accept:\n", " at the end of " + l.set.File, 2
+	case list.Block:
+		return "", " below the last entry of " + place, list.Indent
+	case list.Empty:
+		return "", " below " + place + ", with nothing else after the colon", 2
+	}
+	return "", " below " + place + ", whose own entries must each start with a dash on a line of its own first", 2
 }
 
 func newContractExplainCmd(c *cli, f *contractFlags) *cobra.Command {

@@ -97,8 +97,8 @@ func (c *cli) write(targets []output, findings []contract.Finding, l *loaded, fa
 		}
 	}
 	for _, t := range targets {
-		if o.Root = ""; path.IsAbs(l.options.Prefix) && (t.format == report.SARIF || t.format == report.GitHub) {
-			o.Root = l.options.Prefix // they are read on other machines
+		if o.Root = ""; t.format == report.SARIF || t.format == report.GitHub {
+			o.Root = sourceRoot(l.options.Prefix) // they are read on other machines
 		}
 		if t.file == "" {
 			_, noColor := c.env("NO_COLOR")
@@ -118,6 +118,30 @@ func (c *cli) write(targets []output, findings []contract.Finding, l *loaded, fa
 		}
 	}
 	return nil
+}
+
+// sourceRoot is what absolute names of files are made relative to: the working
+// directory, where a build has its repository; the folder of the manifests
+// where that is elsewhere.
+func sourceRoot(prefix string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return prefix
+	}
+	real, err := filepath.EvalSymlinks(here) // a shell's name for it may be another
+	if err != nil {
+		real = here
+	}
+	for _, dir := range []string{here, real} {
+		dir = strings.TrimSuffix(filepath.ToSlash(dir), "/")
+		if prefix == dir || strings.HasPrefix(prefix, dir+"/") {
+			return dir + "/"
+		}
+	}
+	if path.IsAbs(prefix) {
+		return prefix
+	}
+	return filepath.ToSlash(here)
 }
 
 // writeWhole replaces a file at once, so that whatever was there stays where

@@ -102,6 +102,45 @@ func TestContractCheck_Outputs(t *testing.T) {
 	}
 }
 
+// Code scanning and annotations know files from the top of the repository, in
+// which a build works, however --root is written.
+func TestContractCheck_NamesOfFiles(t *testing.T) {
+	repository := t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(repository, "sub"), os.DirFS(contractTree(t))))
+	replace(t, filepath.Join(repository, "sub/apps/web/nodeport.yaml"), "type: NodePort", "type: ClusterIP")
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(repository, link))
+	elsewhere := t.TempDir()
+	sub := filepath.Join(repository, "sub")
+	cases := []struct {
+		name, dir, want string
+		args            []string
+	}{
+		{"relative", repository, "sub/", []string{"--root", "sub"}},
+		{"absolute", repository, "sub/", []string{"--root", sub}},
+		{"absolute, with a contract that is relative", repository, "sub/", []string{"--root", sub, "--contract", "sub/contract"}},
+		{"a contract alone that is absolute", repository, "sub/", []string{"--root", "sub", "--contract", filepath.Join(sub, "contract")}},
+		{"the working directory itself", sub, "", []string{"--root", sub}},
+		{"through a link", link, "sub/", []string{"--root", filepath.Join(link, "sub")}},
+		{"through a link, by the real name", link, "sub/", []string{"--root", sub}},
+		{"out of the working directory", elsewhere, "", []string{"--root", sub}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(c.dir)
+			sarif := filepath.Join(t.TempDir(), "out")
+			_, stdout, stderr := nestorContract(t, append([]string{"check", "-o", "github", "-o", "sarif=" + sarif}, c.args...)...)
+			assert.Empty(t, stderr)
+			assert.Contains(t, stdout, "file="+c.want+"contract/endpoints.yaml,")
+			assert.Contains(t, stdout, "See: "+c.want+"apps/web/nodeport.yaml:")
+			b, err := os.ReadFile(sarif)
+			require.NoError(t, err)
+			assert.Contains(t, string(b), `"uri": "`+c.want+`contract/endpoints.yaml"`)
+			assert.Contains(t, string(b), `"uri": "`+c.want+`apps/web/nodeport.yaml"`)
+		})
+	}
+}
+
 func TestContractCheck_Flags(t *testing.T) {
 	dir := contractTree(t)
 	code, _, stderr := nestorContract(t, "check", "--root", filepath.Join(dir, "apps"))
@@ -216,6 +255,29 @@ func TestContractNodePorts_NeverReplaces(t *testing.T) {
 	assert.Equal(t, "# mine\n", string(b))
 }
 
+// All is written, or nothing: half of it would be taken for the whole.
+func TestContractNodePorts_AllOrNothing(t *testing.T) {
+	const second = "  - {id: second, service: second, namespace: front, port: 80, exposed: true, source: SOURCE}\n\naccept:\n"
+	for source, want := range map[string]string{
+		"zzz/none/second.yaml":           "zzz/none is not a folder",
+		"contract/endpoints.yaml/x.yaml": "contract/endpoints.yaml is not a folder",
+		"zzz/folder.yaml":                "zzz is not a folder",
+	} {
+		t.Run(source, func(t *testing.T) {
+			dir := contractTree(t)
+			require.NoError(t, os.Remove(filepath.Join(dir, "apps/web/nodeport.yaml")))
+			replace(t, filepath.Join(dir, "contract/endpoints.yaml"), "\naccept:\n", strings.Replace(second, "SOURCE", source, 1))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "apps/second.yaml"), []byte("apiVersion: v1\nkind: Service\nmetadata: {name: second, namespace: front}\nspec: {selector: {app: web}, ports: [{port: 80, targetPort: ui}]}\n"), 0o600))
+			code, stdout, stderr := nestorContract(t, "nodeports", "--root", dir)
+			assert.Equal(t, exitUnevaluated, code)
+			assert.Empty(t, stdout)
+			assert.Contains(t, stderr, want)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+			assert.NoFileExists(t, filepath.Join(dir, "apps/web/web-nodeport.yaml"))
+		})
+	}
+}
+
 func TestContractAllowlist(t *testing.T) {
 	dir := contractTree(t)
 	code, stdout, _ := nestorContract(t, "allowlist", "--root", dir)
@@ -250,6 +312,58 @@ func TestContractAdopt(t *testing.T) {
 	code, _, stderr = nestorContract(t, "adopt", "--root", dir, "--contract", filepath.Join(dir, "gone.yaml"))
 	assert.Equal(t, exitUnevaluated, code, "a contract that is named must be there")
 	assert.Contains(t, stderr, "gone.yaml")
+}
+
+// Whatever accept: a contract has, what is printed fits where it is said to go.
+func TestContractAdopt_Into(t *testing.T) {
+	const rest = "contract_version: \"1.0\"\n"
+	cases := []struct {
+		name, before, where string
+		into                string // before, ready for the entries at its end
+	}{
+		{"no accept", rest, "1 to adopt at the end of FILE;", rest},
+		{"an empty list", rest + "accept: []\n", "below accept:, line 2 of FILE, with nothing else after the colon;", rest + "accept:\n"},
+		{"nothing after the colon", rest + "accept:\n", "below accept:, line 2 of FILE, with", rest + "accept:\n"},
+		{"a list", rest + "accept:\n    - {kind: NodePort, namespace: n, name: b, reason: r}\n", "below the last entry of accept:, line 2 of FILE;", ""},
+		{"a list without indent", rest + "accept:\n- kind: NodePort\n  name: b\n  reason: r\n", "below the last entry of accept:, line 2 of FILE;", ""},
+		{"a list in brackets", rest + "accept: [{kind: NodePort, name: b, reason: r}]\n", "must each start with a dash", rest + "accept:\n  - {kind: NodePort, name: b, reason: r}\n"},
+		{"no version", "accept: []\nendpoints: []\n", "below accept:, line 1 of FILE", rest + "accept:\n"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "contract/endpoints.yaml")
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "contract"), 0o700))
+			require.NoError(t, os.WriteFile(file, []byte(c.before), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n"), 0o600))
+			code, stdout, stderr := nestorContract(t, "adopt", "--root", dir)
+			require.Equal(t, exitOK, code, stderr)
+			assert.Contains(t, strings.ReplaceAll(stderr, filepath.ToSlash(file), "FILE"), c.where)
+			into := c.into
+			if into == "" {
+				into = c.before
+			}
+			require.NoError(t, os.WriteFile(file, []byte(into+stdout), 0o600))
+			code, _, stderr = nestorContract(t, "adopt", "--root", dir)
+			assert.Equal(t, exitOK, code, stderr)
+			assert.Contains(t, stderr, "nothing to adopt")
+			_, stdout, _ = nestorContract(t, "check", "--root", dir)
+			assert.NotContains(t, stdout, "contract-")
+		})
+	}
+}
+
+// What no entry can name is not passed over.
+func TestContractAdopt_Unnamed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: v1\nkind: Service\nmetadata: {generateName: a-, namespace: n}\nspec: {type: NodePort, ports: [{port: 80}]}\n"), 0o600))
+	code, stdout, stderr := nestorContract(t, "adopt", "--root", dir)
+	assert.Equal(t, exitOK, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, filepath.ToSlash(file))
+	assert.Contains(t, stderr, "generateName")
+	assert.NotContains(t, stderr, "nothing to adopt")
 }
 
 func TestContractExplain(t *testing.T) {

@@ -148,6 +148,14 @@ func (r *reader) object(n yamldoc.Node, apiVersion, kind string, depth int) {
 	if name := meta.Get("name"); name.Kind() == yamldoc.Scalar {
 		o.At = r.at(name)
 	}
+	if spelled := misspelt(group, kind); spelled != "" && apiVersion != "" {
+		at := o.At
+		if k := n.Get("kind"); k.Line() > 0 {
+			at = r.at(k)
+		}
+		r.problem(Field, at, "kind %q is refused by the API server: it is spelled %q", kind, spelled)
+		return
+	}
 	if isTemplate(o.Name) || isTemplate(o.Namespace) {
 		if exposes := kind == "Service" || workloadTemplate[kind] != nil; exposes && builtin(group) {
 			r.problem(Template, o.At, "a template that is not rendered: a %s named %q in namespace %q", kind, o.Name, o.Namespace)
@@ -185,6 +193,31 @@ func (r *reader) object(n yamldoc.Node, apiVersion, kind string, depth int) {
 	default:
 		r.custom(o, group, n)
 	}
+}
+
+// builtinKinds gives the kinds that are read here, and those that stand beside
+// them most often, with the API group of each.
+// https://kubernetes.io/docs/reference/kubernetes-api/
+var builtinKinds = map[string]string{
+	"List": "", "Service": "", "Pod": "", "ReplicationController": "", "Secret": "", "ConfigMap": "", "Namespace": "", "ServiceAccount": "",
+	"Deployment": "apps", "DaemonSet": "apps", "StatefulSet": "apps", "ReplicaSet": "apps", "Job": "batch", "CronJob": "batch",
+	"NetworkPolicy": "networking.k8s.io", "Ingress": "networking.k8s.io", "StorageClass": "storage.k8s.io",
+	"Role": "rbac.authorization.k8s.io", "ClusterRole": "rbac.authorization.k8s.io",
+	"RoleBinding": "rbac.authorization.k8s.io", "ClusterRoleBinding": "rbac.authorization.k8s.io",
+}
+
+// misspelt gives the right spelling of a built-in kind in the wrong case, which
+// the API server does not know; "" for any other kind.
+func misspelt(group, kind string) string {
+	if _, ok := builtinKinds[kind]; ok {
+		return ""
+	}
+	for known, in := range builtinKinds {
+		if in == group && strings.EqualFold(known, kind) {
+			return known
+		}
+	}
+	return ""
 }
 
 // builtin tells whether an API group is Kubernetes' own.

@@ -68,11 +68,25 @@ func FuzzGitHub(f *testing.F) {
 		name, properties, text := command(t, lines[0])
 		assert.Equal(t, "error", name)
 		if s != "" {
-			assert.Equal(t, s+": rule", properties["title"])
+			shown := oneLine(s)
+			assert.Equal(t, shown+": rule", properties["title"])
+			assert.Equal(t, shown, properties["file"])
 			assert.Equal(t, "3", properties["line"])
-			assert.True(t, strings.HasPrefix(text, s+"\nFix: "+s+"\nSee: "), text)
+			assert.True(t, strings.HasPrefix(text, shown+"\nFix: "+shown+"\nSee: "+shown+":7"), text)
 		}
 	})
+}
+
+// Logs and the pages of a build service are read by people, and by terminals.
+func TestWrite_NothingHidden(t *testing.T) {
+	for _, s := range []string{"caf\x1b[31mRED\u202e", "\u2066\ufeff\u200b\u2028\u009b"} {
+		for _, format := range []report.Format{report.Text, report.GitHub, report.JUnit, report.Markdown} {
+			out := render(t, format, []contract.Finding{finding(s)}, report.Options{})
+			for _, r := range out {
+				assert.True(t, r == '\n' || unicode.IsPrint(r), "%s: %q in %q", format, r, out)
+			}
+		}
+	}
 }
 
 func FuzzText(f *testing.F) {

@@ -37,7 +37,7 @@ func writeGitHub(w io.Writer, findings []contract.Finding, o Options) error {
 
 		properties := []string{"title", groupName(f.Endpoint) + ": " + f.Rule}
 		if f.File != "" {
-			properties = append(properties, "file", o.file(f.File))
+			properties = append(properties, "file", printable(o.file(f.File)))
 			if f.Line > 0 {
 				properties = append(properties, "line", strconv.Itoa(f.Line))
 				if f.Column > 0 {

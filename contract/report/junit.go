@@ -76,7 +76,7 @@ func writeJUnit(w io.Writer, findings []contract.Finding, o Options) error {
 					continue
 				}
 				if c.Failure == nil {
-					c.Failure = &junitFailure{Type: string(f.Severity), Message: f.Message}
+					c.Failure = &junitFailure{Type: string(f.Severity), Message: printable(f.Message)}
 				}
 			}
 			if c.Failure != nil {

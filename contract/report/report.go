@@ -153,10 +153,10 @@ func (o Options) file(name string) string {
 	return name
 }
 
-// place is FILE:LINE:COLUMN, as far as they are known.
+// place is FILE:LINE:COLUMN for the reader's eyes, as far as they are known.
 func (o Options) place(p contract.Position) string {
 	var b strings.Builder
-	b.WriteString(o.file(p.File))
+	b.WriteString(printable(o.file(p.File)))
 	if p.File != "" && p.Line > 0 {
 		fmt.Fprintf(&b, ":%d", p.Line)
 		if p.Column > 0 {

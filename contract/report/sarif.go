@@ -152,12 +152,13 @@ func sarifMessage(s string) string {
 	return strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace(s)
 }
 
-// withRemedy is a finding's message and, on a line of its own, its remedy.
+// withRemedy is a finding's message and, on a line of its own, its remedy, both
+// printable: whoever shows them may obey what a terminal or a browser would.
 func withRemedy(f contract.Finding) string {
 	if f.Remedy == "" {
-		return f.Message
+		return printable(f.Message)
 	}
-	return f.Message + "\nFix: " + f.Remedy
+	return printable(f.Message) + "\nFix: " + printable(f.Remedy)
 }
 
 // fingerprint stays the same while lines move above the finding.

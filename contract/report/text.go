@@ -45,19 +45,19 @@ func writeText(w io.Writer, findings []contract.Finding, o Options) error {
 		slices.SortStableFunc(group, worstFirst)
 		width := 0
 		for _, f := range group {
-			width = min(max(width, utf8.RuneCountInString(printable(o.place(f.Position)))), widestPlace)
+			width = min(max(width, utf8.RuneCountInString(o.place(f.Position))), widestPlace)
 		}
-		fmt.Fprintln(&b, paint(bold, printable(groupName(id))))
+		fmt.Fprintln(&b, paint(bold, groupName(id)))
 		for _, f := range group {
 			severity := paint(colours[f.Severity], fmt.Sprintf("%-7s", f.Severity))
 			place := ""
 			if width > 0 {
-				place = fmt.Sprintf("%-*s  ", width, printable(o.place(f.Position)))
+				place = fmt.Sprintf("%-*s  ", width, o.place(f.Position))
 			}
 			fmt.Fprintf(&b, "  %s  %s%s\n", severity, place, paint(dim, printable(f.Rule)))
 			fmt.Fprintf(&b, "           %s\n", printable(f.Message))
 			for _, p := range f.Related {
-				fmt.Fprintf(&b, "           %s\n", paint(dim, "see: "+printable(o.place(p))))
+				fmt.Fprintf(&b, "           %s\n", paint(dim, "see: "+o.place(p)))
 			}
 			if f.Remedy != "" {
 				fmt.Fprintf(&b, "           fix: %s\n", printable(f.Remedy))
@@ -94,11 +94,12 @@ func only(findings []contract.Finding, endpoint string) func(yield func(contract
 	}
 }
 
+// groupName is what a reader sees of an endpoint's id.
 func groupName(endpoint string) string {
 	if endpoint == "" {
 		return noEndpoint
 	}
-	return endpoint
+	return printable(endpoint)
 }
 
 // printable makes one line of s that moves no cursor and hides nothing: what a

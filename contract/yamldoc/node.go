@@ -259,6 +259,12 @@ func (n Node) Column() int {
 	return n.y.Column
 }
 
+// Flow tells whether a list or a mapping is written with brackets or braces.
+func (n Node) Flow() bool {
+	y := n.target()
+	return y != nil && y.Style&yaml.FlowStyle != 0
+}
+
 // Get follows keys through mappings, merge keys ("<<") included, and gives
 // the zero Node where one is missing.
 func (n Node) Get(keys ...string) Node {
