@@ -89,7 +89,7 @@ const (
 	WarnShared     = "shared-address"    // another node has the same address
 	WarnPassword   = "plaintext-secret"  // a password in plain text
 	WarnHostKeys   = "host-keys-off"     // host keys are switched off
-	WarnBoolean    = "boolean"           // an unquoted yes or no that becomes True or False
+	WarnBoolean    = "boolean"           // an unquoted yes, no or 0 that is no word
 	WarnIgnored    = "ignored-variable"  // a variable that looks like one of Ansible's and is not
 	WarnName       = "name-clash"        // a group and a host share a name
 	WarnPlugin     = "connection-plugin" // reached by ssh in place of the plugin named
