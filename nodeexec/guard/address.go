@@ -87,6 +87,16 @@ func badHost(host string) string {
 	return ""
 }
 
+// ThisMachine says whether a host is this machine by what is written: a
+// loopback address or nobody's, which ssh takes for this one, also where IPv6
+// only carries it, or localhost by one of its names.
+func ThisMachine(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return Effective{}.isLocal(a)
+	}
+	return localName(host)
+}
+
 // localName says whether a host names this machine, as the usual files of
 // hosts have it.
 func localName(host string) bool {

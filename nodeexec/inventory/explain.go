@@ -193,6 +193,9 @@ func (inv *Inventory) nodeWarnings(h *host, x Explanation) []Warning {
 		if isSecret(v.Name) && v.Value.typ == String && v.Value.text != "" && !isTemplate(v.Value.text) {
 			add(o, WarnPassword, "%s stands here in plain text (nestor never uses it)", v.Name)
 		}
+		if v.Name == "ansible_connection" && x.Err == nil && x.Target.Transport == TransportSSH && strings.Contains(v.Value.text, "paramiko") {
+			add(o, WarnPlugin, "%s runs no ssh in Ansible; nestor does, with ssh's own configuration", v.Value.text)
+		}
 		if (v.Name == "ansible_host_key_checking" || v.Name == "ansible_ssh_host_key_checking") && v.Value.falsy() {
 			add(o, WarnHostKeys, "%s switches host keys off; nestor checks them all the same", v.Name)
 		}
@@ -203,9 +206,6 @@ func (inv *Inventory) nodeWarnings(h *host, x Explanation) []Warning {
 		}
 		if f.Name != "transport" && f.Name != "ssh_args" && (f.Value == "True" || f.Value == "False") {
 			add(f.Origin, WarnBoolean, "%s is the boolean %s in YAML 1.1; quote it if a word was meant", f.Variable, f.Value)
-		}
-		if f.Variable == "ansible_connection" && strings.Contains(f.Written, "paramiko") {
-			add(f.Origin, WarnPlugin, "%s is reached by ssh, with ssh's own configuration", f.Written)
 		}
 	}
 	if x.Err != nil || x.Target.Transport != TransportSSH {

@@ -190,7 +190,8 @@ func (r *resolver) transport() error {
 }
 
 // plugin reads ansible_connection. A plugin that is no ssh matters only where
-// nothing else names the transport.
+// nothing else names the transport. Paramiko is one: Ansible runs no ssh there,
+// and none of ssh's own configuration counts.
 func (r *resolver) plugin(needed bool) (local bool, err error) {
 	word, err := r.word("ansible_connection")
 	if err != nil {
@@ -199,11 +200,11 @@ func (r *resolver) plugin(needed bool) (local bool, err error) {
 	switch strings.TrimPrefix(word, "ansible.builtin.") {
 	case "local":
 		return true, nil
-	case "", "ssh", "smart", "paramiko", "paramiko_ssh":
+	case "", "ssh", "smart":
 		return false, nil
 	}
 	if needed {
-		return false, r.fail("ansible_connection", fmt.Errorf("is %q; nestor reaches nodes by ssh, local and lima", word))
+		return false, r.fail("ansible_connection", fmt.Errorf("is %q; nestor reaches nodes by ssh, local and lima (write transport: ssh beside it if ssh reaches this one too)", word))
 	}
 	return false, nil
 }
