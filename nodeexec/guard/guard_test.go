@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -500,6 +501,28 @@ func TestParseRealSSH(t *testing.T) {
 	s, err := ParseSSH(string(out))
 	require.NoError(t, err)
 	require.Equal(t, SSH{Hostname: "node1", Port: 2222, ProxyCommand: "ssh -W %h:%p jump"}, s)
+}
+
+// FuzzProxied: a shell finds nothing to do in what is let through, and ssh
+// nothing to put in but the node's own host and port.
+func FuzzProxied(f *testing.F) {
+	for _, command := range append(slices.Clone(honestCommands), dishonestCommands...) {
+		f.Add(command)
+	}
+	quoted := strings.NewReplacer(`"[%h]:%p"`, "", `'[%h]:%p'`, "", `"%h:%p"`, "", `'%h:%p'`, "", "%h:%p", "", "%h %p", "", "%h\t%p", "")
+	f.Fuzz(func(t *testing.T, command string) {
+		jump, why := proxied(command)
+		if why != "" {
+			require.Empty(t, jump)
+			return
+		}
+		left := strings.Join(strings.Fields(command), " ")
+		require.Regexp(t, `^[A-Za-z0-9_./:@=,~+ -]*$`, quoted.Replace(left))
+		require.Regexp(t, `^(/usr/bin/|/bin/)?(ssh|nc) `, left)
+		require.Equal(t, strings.HasSuffix(strings.Fields(left)[0], "nc"), jump == "")
+		require.Equal(t, 1, strings.Count(left, "%h"))
+		require.Equal(t, 1, strings.Count(left, "%p"))
+	})
 }
 
 func FuzzParseSSH(f *testing.F) {

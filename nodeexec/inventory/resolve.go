@@ -221,6 +221,9 @@ func (r *resolver) connection() (err error) {
 	if t.Host, err = r.word("ansible_host", hostNames...); err != nil {
 		return err
 	}
+	if r.falsy && t.Host != "" { // to ssh 0 is this machine; Ansible says False, or even the template
+		return &ValueError{Node: t.Node, Variable: "ansible_host", Origin: t.Origins["ansible_host"], Why: fmt.Sprintf("is %s, which is no host; quote it if a name was meant", t.Host)}
+	}
 	if _, set := t.Origins["ansible_host"]; !set {
 		t.Host = t.Node
 	}
