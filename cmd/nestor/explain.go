@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/nodeexec/guard"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
@@ -46,6 +47,7 @@ own configuration makes of it.`,
 				_, s.Err = c.target(inv, args[0])
 				if view != nil {
 					s.argv, s.effective, s.viewErr = view(cmd.Context(), x.Target)
+					s.Warnings = append(s.Warnings, renamed(x.Target, s.effective)...)
 				}
 			}
 			if c.output == "json" {
@@ -67,6 +69,19 @@ type story struct {
 	argv      []string
 	effective string
 	viewErr   error
+}
+
+// renamed tells of a host that ssh's configuration sends to this machine. An
+// answer that cannot be read is shown as it is, and told nothing of.
+func renamed(t inventory.Target, effective string) []inventory.Warning {
+	ssh, err := guard.ParseSSH(effective)
+	if t.Transport != inventory.TransportSSH || err != nil || !guard.ThisMachine(ssh.Hostname) || guard.ThisMachine(t.Host) {
+		return nil
+	}
+	return []inventory.Warning{{
+		Origin: t.Origins["ansible_host"], Code: inventory.WarnRenamed,
+		Message: fmt.Sprintf("ssh's configuration sends %s to %s, which is this machine", t.Host, ssh.Hostname),
+	}}
 }
 
 // explainV1 is nestor.explain/v1.
@@ -144,9 +159,9 @@ var telling = []string{
 // print tells the story to people.
 func (s story) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, from %s\n", s.Node, s.Inventory)
+	fmt.Fprintf(&b, "%s, from %s\n", printable(s.Node), printable(s.Inventory))
 	if len(s.Groups) > 0 {
-		fmt.Fprintf(&b, "groups, the later override the earlier: all, %s\n", strings.Join(s.Groups, ", "))
+		fmt.Fprintf(&b, "groups, the later override the earlier: all, %s\n", printable(strings.Join(s.Groups, ", ")))
 	}
 	b.WriteString("\n")
 	for _, f := range s.Fields {
@@ -156,24 +171,24 @@ func (s story) print(w io.Writer) error {
 		if i == 0 {
 			b.WriteString("\nremarks:\n")
 		}
-		fmt.Fprintf(&b, "  %s\n", w)
+		fmt.Fprintf(&b, "  %s\n", printable(w.String()))
 	}
 	if len(s.argv) > 0 {
 		b.WriteString("\nwhat nestor runs:\n")
 		for _, word := range s.argv {
-			fmt.Fprintf(&b, "  %s\n", word)
+			fmt.Fprintf(&b, "  %s\n", printable(word))
 		}
 	}
 	if s.effective != "" {
 		b.WriteString("\nwhat ssh makes of it (from ssh -G; all of it with --output json):\n")
 		for line := range strings.Lines(s.effective) {
 			if keyword, _, _ := strings.Cut(line, " "); slices.Contains(telling, strings.ToLower(keyword)) {
-				fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
+				fmt.Fprintf(&b, "  %s\n", printable(strings.TrimRight(line, "\r\n")))
 			}
 		}
 	}
 	if s.viewErr != nil {
-		fmt.Fprintf(&b, "\nthe shim could not be asked: %v\n", s.viewErr)
+		fmt.Fprintf(&b, "\nthe shim could not be asked: %s\n", printable(s.viewErr.Error()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -188,18 +203,18 @@ func printField(b *strings.Builder, f inventory.Field) {
 	case f.Why != "":
 		value += "  (" + f.Why + ")"
 	}
-	fmt.Fprintf(b, "%-15s %s\n", f.Name, value)
+	fmt.Fprintf(b, "%-15s %s\n", f.Name, printable(value))
 	if f.Variable != "" {
-		fmt.Fprintf(b, "%sfrom %s  %s", pad, f.Origin, f.Variable)
+		fmt.Fprintf(b, "%sfrom %s  %s", pad, printable(f.Origin.String()), f.Variable)
 		if f.Written != f.Value {
-			fmt.Fprintf(b, ": %s", f.Written)
+			fmt.Fprintf(b, ": %s", printable(f.Written))
 		}
 		b.WriteString("\n")
 	}
 	for _, beaten := range f.Beat {
-		fmt.Fprintf(b, "%sover %s  %s: %s\n", pad, beaten.Origin, beaten.Variable, beaten.Written)
+		fmt.Fprintf(b, "%sover %s  %s: %s\n", pad, printable(beaten.Origin.String()), beaten.Variable, printable(beaten.Written))
 	}
 	if f.Err != nil {
-		fmt.Fprintf(b, "%serror: %v\n", pad, f.Err)
+		fmt.Fprintf(b, "%serror: %s\n", pad, printable(f.Err.Error()))
 	}
 }

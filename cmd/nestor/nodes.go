@@ -96,9 +96,10 @@ func (c *cli) printNodes(list []nodeV1) error {
 	tw := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NODE\tKIND\tTRANSPORT\tADDRESS\tGROUPS")
 	for _, n := range list {
+		node, groups := printable(n.Node), printable(strings.Join(n.Groups, ","))
 		if n.Error != nil {
-			fmt.Fprintf(tw, "%s\t-\t-\t-\t%s\n", n.Node, strings.Join(n.Groups, ","))
-			fmt.Fprintf(c.err, "nestor: %s\n", *n.Error)
+			fmt.Fprintf(tw, "%s\t-\t-\t-\t%s\n", node, groups)
+			fmt.Fprintf(c.err, "nestor: %s\n", printable(*n.Error))
 			continue
 		}
 		address := n.Host
@@ -108,7 +109,7 @@ func (c *cli) printNodes(list []nodeV1) error {
 		if n.Port != 0 {
 			address += fmt.Sprintf(" port %d", n.Port)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", n.Node, orElse(string(n.TargetKind), "-"), n.Transport, orElse(address, "-"), strings.Join(n.Groups, ","))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", node, orElse(string(n.TargetKind), "-"), n.Transport, printable(orElse(address, "-")), groups)
 	}
 	return tw.Flush()
 }

@@ -100,7 +100,7 @@ func printTarget(w io.Writer, t inventory.Target) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", name, value)
+			fmt.Fprintf(tw, "%s\t%s\n", name, printable(value))
 		}
 	}
 	row("node", t.Node)

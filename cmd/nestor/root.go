@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, c *cli) int {
 		code = coded.code
 	}
 	if !ok || coded.err != nil {
-		fmt.Fprintf(c.err, "nestor: %v\n", err)
+		fmt.Fprintf(c.err, "nestor: %s\n", printableLines(err.Error()))
 	}
 	return code
 }

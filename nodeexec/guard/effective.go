@@ -4,18 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
 )
 
 // Effective is what a target really leads to.
+//
+// Jumps holds every host of ProxyJump, and the one that a ProxyCommand of the
+// shape "ssh -W %h:%p gate" goes through, by its name as it is written there,
+// with or without "user@" and ":port". The caller asks "ssh -G" of each jump
+// host too, since ssh's configuration may rename it, and gives the addresses
+// of the hostname in the answer. A jump that has a proxy of its own in that
+// answer, or that resolves to nothing, gets an empty list, which refuses it. A
+// jump that is written as an address needs no entry, and is judged by both
+// where there is one.
 type Effective struct {
 	SSH       SSH                     // what "ssh -G" says; zero for the transport lima
 	Addresses []netip.Addr            // what SSH.Hostname resolves to here
-	Jumps     map[string][]netip.Addr // what the hosts of ProxyJump resolve to, where known
+	Jumps     map[string][]netip.Addr // where the jump hosts are, see below
 	Local     []netip.Addr            // this machine's own addresses, loopback apart
 	Others    []Other                 // the other nodes of the inventory
 }
@@ -50,27 +56,34 @@ func (s SSH) port() int {
 	return s.Port
 }
 
-// ParseSSH reads the output of "ssh -G": one keyword and its value a line,
-// see ssh(1). Keywords that say nothing of where a connection goes are left
-// out. The first of two lines counts, as in ssh.
+// ParseSSH reads the output of "ssh -G": one keyword and its value a line, see
+// ssh(1). Keywords that say nothing of where a connection goes are left out.
+// Two lines that contradict each other are no output of ssh, and an error.
 func ParseSSH(text string) (SSH, error) {
-	var s SSH
-	fields := map[string]*string{
-		"hostname": &s.Hostname, "proxyjump": &s.ProxyJump, "proxycommand": &s.ProxyCommand,
-	}
+	values := map[string]string{"hostname": "", "port": "", "proxyjump": "", "proxycommand": ""}
+	seen := map[string]bool{}
 	for line := range strings.Lines(text) {
-		keyword, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
-		keyword = strings.ToLower(keyword)
-		if keyword == "port" && s.Port == 0 {
-			port, err := strconv.Atoi(value)
-			if err != nil || port < 1 || port > 65535 {
-				return SSH{}, fmt.Errorf("ssh -G: port %q is not a port", value)
-			}
-			s.Port = port
+		line = strings.TrimSpace(line)
+		end := strings.IndexAny(line, " \t")
+		if end < 0 {
+			end = len(line)
 		}
-		if field := fields[keyword]; field != nil && *field == "" && !strings.EqualFold(value, "none") {
-			*field = value
+		keyword, value := strings.ToLower(line[:end]), strings.TrimSpace(line[end:])
+		if _, known := values[keyword]; !known {
+			continue
 		}
+		if seen[keyword] && values[keyword] != value {
+			return SSH{}, fmt.Errorf("ssh -G: %s is both %q and %q; one of them is not ssh's", keyword, values[keyword], value)
+		}
+		seen[keyword], values[keyword] = true, value
+	}
+	s := SSH{Hostname: values["hostname"], ProxyJump: orNone(values["proxyjump"]), ProxyCommand: orNone(values["proxycommand"])}
+	if seen["port"] {
+		port, err := strconv.Atoi(values["port"])
+		if err != nil || port < 1 || port > 65535 {
+			return SSH{}, fmt.Errorf("ssh -G: port %q is not a port", values["port"])
+		}
+		s.Port = port
 	}
 	if s.Hostname == "" {
 		return SSH{}, errors.New("ssh -G: no hostname in its output")
@@ -78,62 +91,10 @@ func ParseSSH(text string) (SSH, error) {
 	return s, nil
 }
 
-// jumps lists the hosts of ProxyJump.
-func (s SSH) jumps() []string {
-	var hosts []string
-	for jump := range strings.SplitSeq(s.ProxyJump, ",") {
-		if jump = strings.TrimSpace(jump); jump != "" {
-			hosts = append(hosts, sshargs.Host(jump))
-		}
-	}
-	return hosts
-}
-
-// addresses are those that the host resolves to, the host itself where it is
-// one.
-func (e Effective) addresses() []netip.Addr {
-	var all []netip.Addr
-	if a, err := netip.ParseAddr(e.SSH.Hostname); err == nil {
-		all = append(all, plain(a))
-	}
-	for _, a := range e.Addresses {
-		all = append(all, plain(a))
-	}
-	return all
-}
-
-// plain makes addresses comparable: no zone, no IPv4 in IPv6.
-func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
-
-func (e Effective) isLocal(a netip.Addr) bool {
-	return a.IsLoopback() || a.IsUnspecified() || slices.ContainsFunc(e.Local, func(l netip.Addr) bool { return plain(l) == a })
-}
-
-func (e Effective) anyLocal(list []netip.Addr) bool {
-	return slices.ContainsFunc(list, func(a netip.Addr) bool { return e.isLocal(plain(a)) })
-}
-
-// localName says whether a host names this machine, by its name or address.
-func localName(host string) bool {
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if name == "localhost" || name == "localhost.localdomain" || name == "ip6-localhost" || name == "ip6-loopback" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && (plain(a).IsLoopback() || plain(a).IsUnspecified())
-}
-
-// oldNotation finds numbers that the C library takes for an IPv4 address and
-// that do not read as one: 127.1, 0x7f000001, 2130706433, 0177.0.0.1. Which
-// machine they are depends on who reads them.
-func oldNotation(host string) string {
-	if _, err := netip.ParseAddr(host); err == nil || host == "" {
+// orNone gives "" for the word with which ssh says that there is nothing.
+func orNone(value string) string {
+	if strings.EqualFold(value, "none") {
 		return ""
 	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
-		if _, err := strconv.ParseUint(part, 0, 64); err != nil && strings.Trim(part, "0123456789") != "" || part == "" {
-			return ""
-		}
-	}
-	return "is a number that stands for an address"
+	return value
 }

@@ -9,8 +9,8 @@
 // It refuses production always; a kind that is undeclared, or another than
 // the one stated; another stack; a node that was not named literally; the
 // local transport; an address that is this machine's, nobody's or another
-// node's; and tunnels that lead elsewhere than their name says. The rules are
-// listed at [Rule].
+// node's; and tunnels that lead elsewhere than their name says, or of which
+// that is not known. The rules are listed at [Rule].
 //
 // The package is pure: what ssh makes of the target and what names resolve to
 // is handed in.
@@ -50,7 +50,7 @@ const (
 	RuleDisposable Rule = "disposable" // BANC_JETABLE is not 1
 	RuleAddress    Rule = "address"    // the address is this machine's, nobody's, or unknown
 	RuleShared     Rule = "shared"     // the address is another node's
-	RuleTunnel     Rule = "tunnel"     // a jump or proxy command leads through this machine, or elsewhere
+	RuleTunnel     Rule = "tunnel"     // a jump or proxy command is not known to lead to the node, or leads through this machine
 )
 
 // Refusal says why there is no permit.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -36,6 +37,52 @@ func authorize(t inventory.Target, e Effective, i Intent, env map[string]string)
 	return Authorize(t, e, i, func(k string) (string, bool) { v, ok := env[k]; return v, ok })
 }
 
+// jumps makes Effective.Jumps of names, each followed by its addresses.
+func jumps(entries ...any) map[string][]netip.Addr {
+	m := map[string][]netip.Addr{}
+	name := ""
+	for _, e := range entries {
+		if a, err := netip.ParseAddr(e.(string)); err == nil && name != "" {
+			m[name] = append(m[name], a)
+			continue
+		}
+		name = e.(string)
+		m[name] = nil
+	}
+	return m
+}
+
+// gate and gate.example.test are known jump hosts, in both lists.
+var honestCommands = []string{
+	"none",
+	"ssh -W %h:%p gate",
+	"ssh gate -W %h:%p",
+	"ssh -W %h:%p -q me@gate.example.test",
+	"ssh -q -p 2222 me@gate -W %h:%p -i ~/.ssh/id",
+	"/usr/bin/ssh -4q -l me -o StrictHostKeyChecking=yes -oBatchMode=yes -W '[%h]:%p' gate",
+	`ssh -W "[%h]:%p" 203.0.113.9`,
+	"ssh -W %h:%p 2001:db8::5",
+	"nc %h %p",
+	"nc -4 -w 5 %h %p",
+	"/bin/nc -6 %h\t%p",
+}
+
+var dishonestCommands = []string{
+	"nc 192.0.2.12 22 # %h %p", "nc 192.0.2.12 22 #%h:%p", "sh -c 'nc 127.0.0.1 2222 # %h'", "nc %h.evil 22", "nc %%h %p", "nc %h 22", "nc %p %h",
+	"nc -U /run/x # %h %p", "nc -U %h", "nc -x 198.51.100.7:1080 %h %p", "nc -X 5 -x proxy:1080 %h %p", "nc -w %h %p", "nc %h %p; true", "nc %h %p | cat",
+	"nc %h %p %h %p", "nc -46 %h %p", "ncat %h %p", "socat - TCP:%h:%p", "bash -c nc %h %p", "bash -c 'nc %h %p'", "sh -c $0 %h", "`nc %h %p`", "$(nc %h %p)",
+	"exec nc %h %p", "env nc %h %p", "X=1 nc %h %p", "nc %h %p &", "nc %h %p > x", "nc %h %p\nnc 192.0.2.12 22", "nc\r%h %p", "nc \\%h %p", "nc {%h,a} %p", "nc %h %p ~",
+	"./nc %h %p", "/tmp/ssh -W %h:%p gate", "nc", "ssh", "ssh %h", "%h", `nc "%h" %p`,
+	"ssh -W 10.0.0.1:22 jump", "ssh -W 10.0.0.1:22 gate # %h:%p", "ssh gate nc %h %p", "ssh gate -W %h:%p true", "ssh -W %h:22 gate", "ssh -W %h:%p", "ssh -W [%h]:%p gate",
+	"ssh -W %%h:%p gate", "ssh -W %h:%p %h", "ssh -W %h:%p %r@gate", "ssh -W %h:%p -- gate", "ssh gate", "ssh -W %h:%p -W %h:%p gate", "ssh -W %h:%p -W 10.0.0.1:22 gate",
+	"ssh -W %h:%p unknown", "ssh -W %h:%p gate:2222", "ssh -W %h:%p ssh://gate", "ssh -W %h:%p ssh://localhost", "ssh -W %h:%p [::1]", "ssh -W %h:%p a@b@gate", "ssh -W %h:%p ~/x@gate",
+	"ssh -p 2222 me@localhost -W %h:%p", "ssh -W %h:%p LOCALHOST6", "ssh -W %h:%p 127.0.0.1", "ssh -W %h:%p ::1", "ssh -W %h:%p ::ffff:127.0.0.1", "ssh -W %h:%p 127.1",
+	"ssh -W %h:%p 198.51.100.7", "ssh -W %h:%p 192.0.2.11", "ssh -W %h:%p fe80::1%lo", "ssh -W %h:%p -Jlocalhost gate", "ssh -J gate -W %h:%p gate",
+	"ssh -F x -W %h:%p gate", "ssh -S x -W %h:%p gate", "ssh -o ControlPath=x -W %h:%p gate", "ssh -o Hostname=127.0.0.1 -W %h:%p gate", "ssh -oProxyCommand=x -W %h:%p gate",
+	"ssh -o ProxyJump=localhost -W %h:%p gate", "ssh -L 1:a:2 -W %h:%p gate", "ssh -o LocalCommand=x -W %h:%p gate", "ssh -f -W %h:%p gate", "ssh -i %h -W %h:%p gate", "ssh -W %h:%p gate # x",
+	`ssh -o "User x" -W %h:%p gate`, "ssh -W %h:%p gate 'unclosed",
+}
+
 func TestRules(t *testing.T) {
 	type world struct {
 		*inventory.Target
@@ -54,16 +101,31 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
+	resolvesAs := func(name, address string) func(world) {
+		return func(w world) { resolves(address)(w); w.e.SSH.Hostname = name }
+	}
+	at := func(port int, change func(world)) func(world) {
+		return func(w world) { change(w); w.Port, w.e.SSH.Port = port, port }
+	}
+	jump := func(written string, entries ...any) func(world) {
+		return func(w world) { w.e.SSH.ProxyJump, w.e.Jumps = written, jumps(entries...) }
+	}
+	command := func(written string) func(world) {
+		return func(w world) {
+			w.e.SSH.ProxyCommand, w.e.Jumps = written, jumps("gate", "203.0.113.9", "gate.example.test", "203.0.113.9")
+		}
+	}
 	lima := func(w world) { w.Transport = inventory.TransportLima; *w.e = Effective{} }
 	localBench := func(change func(world)) func(world) {
 		return func(w world) { w.LocalBench = true; change(w) }
 	}
-	cases := []struct {
+	type ruleCase struct {
 		name   string
 		change func(world)
 		rule   Rule   // "" is a permit
 		says   string // the value and its origin
-	}{
+	}
+	cases := []ruleCase{
 		{"all is well", func(world) {}, "", ""},
 		{"a name that resolves", resolves("192.0.2.11", "2001:db8::11"), "", ""},
 
@@ -101,6 +163,24 @@ func TestRules(t *testing.T) {
 		{"loopback", host("127.0.0.1"), RuleAddress, `hosts.yaml:7: refused (rule address): node "node1": "127.0.0.1" is this machine`},
 		{"loopback, another", host("127.8.9.1"), RuleAddress, "127.8.9.1"},
 		{"loopback, IPv6", host("::1"), RuleAddress, "::1"},
+		{"loopback, IPv4-compatible", host("::127.0.0.1"), RuleAddress, "127.0.0.1"},
+		{"loopback, NAT64", host("64:ff9b::7f00:1"), RuleAddress, "127.0.0.1"},
+		{"loopback, NAT64 of the site", host("64:ff9b:1::7f00:1"), RuleAddress, "127.0.0.1"},
+		{"loopback, 6to4", host("2002:7f00:1::1"), RuleAddress, "127.0.0.1"},
+		{"loopback, translated", host("::ffff:0:127.0.0.1"), RuleAddress, "127.0.0.1"},
+		{"this machine's own address, NAT64", host("64:ff9b::198.51.100.7"), RuleAddress, "198.51.100.7"},
+		{"resolves to this machine, 6to4", resolves("2002:c633:6407::1"), RuleAddress, "198.51.100.7"},
+		{"a zone", host("fe80::1%lo"), RuleAddress, "zone"},
+		{"resolves to a zone", resolves("fe80::1%eth0"), RuleAddress, "zone"},
+		{"localhost6", host("localhost6"), RuleAddress, "localhost6"},
+		{"localhost4 in its domain", host("localhost4.localdomain4"), RuleAddress, "localhost4"},
+		{"ip6-loopback", host("ip6-loopback"), RuleAddress, "ip6-loopback"},
+		{"a leading plus", resolvesAs("+127.1", "192.0.2.11"), RuleAddress, "no host name"},
+		{"a leading blank", resolvesAs(" 127.0.0.1", "192.0.2.11"), RuleAddress, "no host name"},
+		{"a name of another script", resolvesAs("b\u0435nch1", "192.0.2.11"), RuleAddress, "no host name"},
+		{"a percent sign", resolvesAs("%h", "192.0.2.11"), RuleAddress, "no host name"},
+		{"an octal that is none", resolvesAs("08.1", "192.0.2.11"), RuleAddress, "08.1"},
+		{"a number too long", resolvesAs("0xfffffffffffffffffff", "192.0.2.11"), RuleAddress, "0xfff"},
 		{"loopback, IPv4 in IPv6", host("::ffff:127.0.0.1"), RuleAddress, "127.0.0.1"},
 		{"localhost", host("LocalHost."), RuleAddress, "LocalHost"},
 		{"below localhost", host("x.localhost"), RuleAddress, "x.localhost"},
@@ -118,36 +198,78 @@ func TestRules(t *testing.T) {
 		{"old notation, hexadecimal", host("0x7f000001"), RuleAddress, "0x7f000001"},
 		{"old notation, octal", host("0177.0.0.1"), RuleAddress, "0177.0.0.1"},
 		{"resolves to nothing", resolves(), RuleAddress, "no address"},
-		{"loopback on a declared local bench", localBench(host("127.0.0.1")), "", ""},
+		{"loopback on a declared local bench", localBench(at(2221, host("127.0.0.1"))), "", ""},
+		{"localhost on a declared local bench", localBench(at(2221, resolvesAs("localhost", "127.0.0.1"))), "", ""},
+		{"a local bench at this machine's sshd", localBench(host("127.0.0.1")), RuleAddress, "own sshd"},
+		{"a local bench at this machine's sshd, written", localBench(at(22, host("127.0.0.1"))), RuleAddress, "own sshd"},
+		{"a local bench at a port of ssh's configuration", localBench(func(w world) { host("127.0.0.1")(w); w.e.SSH.Port = 2221 }), RuleAddress, "ansible_port"},
+		{"a local bench at this machine's address", localBench(host("198.51.100.7")), RuleAddress, "own sshd"},
+		{"a local bench that may be elsewhere", localBench(at(2221, resolves("127.0.0.1", "192.0.2.11"))), RuleAddress, "another one"},
+		{"a local bench in a namespace", localBench(func(world) {}), "", ""},
 		{"loopback by lima", lima, "", ""},
 		{"local_bench declared for production", localBench(func(w world) { w.Kind = inventory.Prod }), RuleKind, ""},
 
 		{"another node's address", host("192.0.2.12"), RuleShared, `hosts.yaml:7: refused (rule shared): node "node1": "192.0.2.12" is also the address of node "node2"`},
 		{"resolves to another node's", resolves("192.0.2.12"), RuleShared, "node2"},
 		{"another port of another node", func(w world) { host("192.0.2.12")(w); w.e.SSH.Port = 2222 }, RuleShared, "node2"},
+		{"another node's address, NAT64", host("64:ff9b::192.0.2.12"), RuleShared, "node2"},
+		{"another node's, written as 6to4", func(w world) { w.e.Others[0].Addresses = []netip.Addr{netip.MustParseAddr("2002:c000:20b::1")} }, RuleShared, "node2"},
 		{"local benches by port", localBench(func(w world) {
-			host("127.0.0.1")(w)
-			w.e.SSH.Port, w.e.Others = 2221, []Other{{Node: "node2", Port: 2222, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
+			at(2221, host("127.0.0.1"))(w)
+			w.e.Others = []Other{{Node: "node2", Port: 2222, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
 		}), "", ""},
 		{"local benches with one port", localBench(func(w world) {
-			host("127.0.0.1")(w)
-			w.e.SSH.Port, w.e.Others = 22, []Other{{Node: "node2", Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
+			at(2221, host("127.0.0.1"))(w)
+			w.e.Others = []Other{{Node: "node2", Port: 2221, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}
 		}), RuleShared, "node2"},
 
-		{"an honest jump", func(w world) { w.e.SSH.ProxyJump = "me@jump.example.test:2222,ssh://you@[2001:db8::5]:22" }, "", ""},
-		{"a jump through localhost", func(w world) { w.e.SSH.ProxyJump = "me@localhost:2222" }, RuleTunnel, `hosts.yaml:8: refused (rule tunnel): node "node1": "localhost"`},
-		{"a later jump through loopback", func(w world) { w.e.SSH.ProxyJump = "a,[::1]:22" }, RuleTunnel, "::1"},
-		{"a jump in old notation", func(w world) { w.e.SSH.ProxyJump = "127.1" }, RuleTunnel, "127.1"},
-		{"a jump that resolves to this machine", func(w world) {
-			w.e.SSH.ProxyJump = "jump"
-			w.e.Jumps = map[string][]netip.Addr{"jump": {netip.MustParseAddr("198.51.100.7")}}
-		}, RuleTunnel, "jump"},
-		{"an honest proxy command", func(w world) { w.e.SSH.ProxyCommand = "ssh -W %h:%p -q me@jump.example.test" }, "", ""},
-		{"a proxy command that goes elsewhere", func(w world) { w.e.SSH.ProxyCommand = "ssh -W 10.0.0.1:22 jump" }, RuleTunnel, "10.0.0.1"},
-		{"a proxy command through localhost", func(w world) { w.e.SSH.ProxyCommand = "ssh -p 2222 me@localhost -W %h:%p" }, RuleTunnel, "localhost"},
-		{"a proxy command to a local port", func(w world) { w.e.SSH.ProxyCommand = "sh -c 'nc 127.0.0.1 2222 # %h'" }, RuleTunnel, "127.0.0.1"},
-		{"a proxy command on this machine's address", func(w world) { w.e.SSH.ProxyCommand = "nc -x 198.51.100.7:1080 %h %p" }, RuleTunnel, "198.51.100.7"},
-		{"a tunnel on a declared local bench", localBench(func(w world) { w.e.SSH.ProxyJump = "localhost" }), "", ""},
+		{"an honest jump", jump("me@jump.example.test:2222,ssh://you@[2001:db8::5]:22", "jump.example.test", "203.0.113.9"), "", ""},
+		{"a jump known by all that is written", jump("me@Jump:2222", "you@jUMP:22", "203.0.113.9"), "", ""},
+		{"jumps by address", jump("203.0.113.9,2001:db8::5"), "", ""},
+		{"a jump that nobody resolved", jump("gate"), RuleTunnel, `hosts.yaml:8: refused (rule tunnel): node "node1": "gate" is a jump that leads to no known address`},
+		{"a jump that resolves to nothing", jump("gate", "gate"), RuleTunnel, "no known address"},
+		{"an address that is refused by its entry", jump("203.0.113.9", "203.0.113.9"), RuleTunnel, "no known address"},
+		{"an address that ssh's configuration renames", jump("203.0.113.9", "203.0.113.9", "127.0.0.1"), RuleTunnel, "this machine"},
+		{"a later jump that nobody resolved", jump("203.0.113.9,gate"), RuleTunnel, `"gate"`},
+		{"a jump to the node itself", jump("192.0.2.11"), RuleTunnel, "the node itself"},
+		{"a jump to the node itself, IPv4 in IPv6", jump("[::ffff:192.0.2.11]:22"), RuleTunnel, "the node itself"},
+		{"a jump that resolves to the node itself", jump("gate", "gate", "192.0.2.11"), RuleTunnel, "the node itself"},
+		{"a jump through localhost", jump("me@localhost:2222", "localhost", "203.0.113.9"), RuleTunnel, `hosts.yaml:8: refused (rule tunnel): node "node1": "localhost"`},
+		{"a jump through localhost6", jump("localhost6", "localhost6", "203.0.113.9"), RuleTunnel, "this machine"},
+		{"a jump through localhost4 in its domain", jump("localhost4.localdomain4", "localhost4.localdomain4", "203.0.113.9"), RuleTunnel, "this machine"},
+		{"a later jump through loopback", jump("203.0.113.9,[::1]:22"), RuleTunnel, "::1"},
+		{"a jump through loopback, IPv4 in IPv6", jump("::ffff:127.0.0.1"), RuleTunnel, "this machine"},
+		{"a jump through loopback, NAT64", jump("64:ff9b::127.0.0.1"), RuleTunnel, "this machine"},
+		{"a jump through the any address", jump("0.0.0.0"), RuleTunnel, "this machine"},
+		{"a jump through this machine's address", jump("198.51.100.7"), RuleTunnel, "this machine"},
+		{"a jump in old notation", jump("127.1", "127.1", "203.0.113.9"), RuleTunnel, "127.1"},
+		{"a jump with a zone", jump("fe80::1%lo"), RuleTunnel, "%lo"},
+		{"a jump that resolves to a zone", jump("gate", "gate", "fe80::1%eth0"), RuleTunnel, "zone"},
+		{"a jump to what is typed", jump("%h", "%h", "203.0.113.9"), RuleTunnel, "%h"},
+		{"a jump that is an option", jump("-oProxyCommand=x"), RuleTunnel, "not [user@]host"},
+		{"an empty jump", jump("203.0.113.9,"), RuleTunnel, "not [user@]host"},
+		{"a jump with a path", jump("ssh://203.0.113.9/x"), RuleTunnel, "not [user@]host"},
+		{"a jump that resolves to this machine", jump("jump", "jump", "198.51.100.7"), RuleTunnel, "jump"},
+		{"a jump that resolves to this machine as well", jump("jump", "jump", "203.0.113.9", "me@jump:22", "::1"), RuleTunnel, "this machine"},
+		{"a name behind a jump", func(w world) { resolves("192.0.2.11")(w); jump("203.0.113.9")(w) }, RuleTunnel, `"bench1.example.test" is a name that the jump host resolves`},
+		{"no jump", jump("none"), "", ""},
+		{"a jump of the inventory that ssh was not asked for", func(w world) { w.SSHArgs = []string{"-Jgate"} }, RuleTunnel, `"gate" is on the way in the inventory`},
+		{"a jump and a proxy command", func(w world) { jump("203.0.113.9")(w); w.e.SSH.ProxyCommand = "nc %h %p" }, RuleTunnel, "keep one"},
+		{"a tunnel on a declared local bench", localBench(at(2221, func(w world) { host("127.0.0.1")(w); jump("localhost")(w) })), RuleTunnel, "local_bench"},
+		{"a jump elsewhere on a declared local bench", localBench(at(2221, func(w world) { host("127.0.0.1")(w); jump("203.0.113.9")(w) })), RuleTunnel, "local_bench"},
+		{"a jump to a bench that is declared to be here", localBench(jump("203.0.113.9")), RuleTunnel, "local_bench"},
+		{"a proxy command on a declared local bench", localBench(at(2221, func(w world) { host("127.0.0.1")(w); command("nc %h %p")(w) })), RuleTunnel, "local_bench"},
+		{"where the jump is written", func(w world) {
+			jump("gate")(w)
+			delete(w.Origins, "ansible_ssh_common_args")
+			w.Origins["ansible_ssh_extra_args"] = inventory.Origin{File: "hosts.yaml", Line: 9}
+		}, RuleTunnel, "hosts.yaml:9: "},
+	}
+	for _, written := range honestCommands {
+		cases = append(cases, ruleCase{"honest: " + written, command(written), "", ""})
+	}
+	for _, written := range dishonestCommands {
+		cases = append(cases, ruleCase{"dishonest: " + written, command(written), RuleTunnel, "hosts.yaml:8: refused (rule tunnel): node \"node1\": "})
 	}
 	covered := map[Rule]bool{}
 	for _, c := range cases {
@@ -246,8 +368,8 @@ func TestNoPermitWithoutDeclaration(t *testing.T) {
 			if v := pick(where+" transport", "", "", "transport: ssh", "transport: lima", "ansible_connection: local"); v != "" {
 				fmt.Fprintf(&b, "%s%s\n", indent, v)
 			}
-			if v := pick(where+" rest", "", "local_bench: true", "stack_id: s", "ansible_host: 127.0.0.1", "ansible_host: 192.0.2.12"); v != "" {
-				fmt.Fprintf(&b, "%s%s\n", indent, v)
+			if v := pick(where+" rest", "", "local_bench: true", "local_bench: true, ansible_port: 2221", "stack_id: s", "ansible_host: 127.0.0.1", "ansible_host: 192.0.2.12"); v != "" {
+				fmt.Fprintf(&b, "%s%s\n", indent, strings.ReplaceAll(v, ", ", "\n"+indent))
 			}
 		}
 		b.WriteString("all:\n  vars:\n    a: b\n")
@@ -263,7 +385,15 @@ func TestNoPermitWithoutDeclaration(t *testing.T) {
 		if targetErr != nil {
 			return
 		}
-		e := Effective{SSH: SSH{Hostname: pick("hostname", "192.0.2.11", "", target.Host, "127.0.0.1", "node1"), ProxyJump: pick("jump", "", "localhost", "jump")}}
+		e := Effective{SSH: SSH{Hostname: pick("hostname", "192.0.2.11", "", target.Host, "127.0.0.1", "node1"), ProxyJump: pick("jump", "", "localhost", "gate", "203.0.113.9", "me@GATE:2222", "gate,127.0.0.1", "192.0.2.11", "%h"),
+			ProxyCommand: pick("command", append([]string{"", "nc %h %p", "ssh -W %h:%p gate"}, dishonestCommands...)...)}}
+		e.SSH.Port = target.Port
+		if j := pick("resolved jump", "203.0.113.9", "", "127.0.0.1", "::1", "198.51.100.7", "192.0.2.11", "::ffff:127.0.0.1", "2002:7f00:1::"); j != "" {
+			e.Jumps = jumps(pick("as", "gate", "Gate", "me@gate:22", "gates"), j)
+		}
+		if l := pick("local", "198.51.100.7", "", "192.0.2.11", "203.0.113.9", "64:ff9b::192.0.2.11"); l != "" {
+			e.Local = []netip.Addr{netip.MustParseAddr(l)}
+		}
 		if a := pick("address", "192.0.2.11", "", "192.0.2.12", "127.0.0.1"); a != "" {
 			e.Addresses = []netip.Addr{netip.MustParseAddr(a)}
 		}
@@ -285,7 +415,51 @@ func TestNoPermitWithoutDeclaration(t *testing.T) {
 		require.Equal(t, "node1", i.Node)
 		require.NotEqual(t, inventory.TransportLocal, target.Transport)
 		require.True(t, !i.Apply || env["BANC_JETABLE"] == "1")
+		if target.Transport == inventory.TransportSSH {
+			requireKnownWay(t, target, e)
+		}
 	})
+}
+
+// requireKnownWay says once more, from the few values that are drawn, where a
+// permit may lead.
+func requireKnownWay(t require.TestingT, target inventory.Target, e Effective) {
+	here := func(a netip.Addr) bool {
+		return strings.Contains(" 127.0.0.1 ::1 ::ffff:127.0.0.1 2002:7f00:1:: ", " "+a.String()+" ") || len(e.Local) > 0 && (a == e.Local[0] || a.String() == "192.0.2.11" && e.Local[0].String() == "64:ff9b::c000:20b")
+	}
+	gate := func() {
+		require.Len(t, e.Jumps, 1)
+		for name, list := range e.Jumps {
+			require.Contains(t, []string{"gate", "Gate", "me@gate:22"}, name)
+			require.False(t, here(list[0]), "%v", e)
+			require.NotEqual(t, "192.0.2.11", list[0].String())
+		}
+	}
+	switch e.SSH.ProxyJump {
+	case "":
+	case "203.0.113.9":
+		require.False(t, here(netip.MustParseAddr("203.0.113.9")))
+	default:
+		require.Contains(t, []string{"gate", "me@GATE:2222"}, e.SSH.ProxyJump)
+		gate()
+	}
+	switch e.SSH.ProxyCommand {
+	case "", "nc %h %p":
+	default:
+		require.Equal(t, "ssh -W %h:%p gate", e.SSH.ProxyCommand)
+		gate()
+	}
+	between := e.SSH.ProxyJump + e.SSH.ProxyCommand
+	require.True(t, e.SSH.ProxyJump == "" || e.SSH.ProxyCommand == "")
+	require.True(t, !target.LocalBench || between == "", "%q", between)
+	all := e.Addresses
+	if a, err := netip.ParseAddr(e.SSH.Hostname); err == nil {
+		all = append(all, a)
+	}
+	for _, a := range all {
+		require.NotEqual(t, "192.0.2.12", a.String())
+		require.True(t, !here(a) || target.LocalBench && target.Port == 2221, "%v", a)
+	}
 }
 
 // declaredKind reads the declaration in another way than the target does.
@@ -304,13 +478,20 @@ func declaredKind(t require.TestingT, inv *inventory.Inventory) (string, bool) {
 }
 
 func TestParseSSH(t *testing.T) {
-	s, err := ParseSSH("host node1\nuser root\nhostname 192.0.2.11\nport 2222\nProxyJump a@b:22,c\nproxycommand none\nidentityfile ~/.ssh/id\nhostname other\n")
+	s, err := ParseSSH("host node1\nuser root\nhostname 192.0.2.11\nport 2222\nProxyJump a@b:22,c\nproxycommand none\nidentityfile ~/.ssh/id\nidentityfile x\nhostname\t 192.0.2.11\n")
 	require.NoError(t, err)
 	require.Equal(t, SSH{Hostname: "192.0.2.11", Port: 2222, ProxyJump: "a@b:22,c"}, s)
 	_, err = ParseSSH("port 22\n")
 	require.ErrorContains(t, err, "no hostname")
 	_, err = ParseSSH("hostname a\nport x\n")
 	require.ErrorContains(t, err, "not a port")
+	for _, line := range []string{"hostname other", "HostName\tother", "port 23", "proxyjump none", "proxyjump\tlocalhost", "proxycommand x"} {
+		_, err = ParseSSH("hostname a\nport 22\nproxyjump gate\nproxycommand none\n" + line + "\n")
+		require.ErrorContains(t, err, "is both", line)
+	}
+	s, err = ParseSSH("hostname\ta\nproxycommand\tnc 127.0.0.1 22\n")
+	require.NoError(t, err)
+	require.Equal(t, SSH{Hostname: "a", ProxyCommand: "nc 127.0.0.1 22"}, s)
 }
 
 // TestParseRealSSH reads what the ssh of this machine prints.
@@ -322,6 +503,28 @@ func TestParseRealSSH(t *testing.T) {
 	require.Equal(t, SSH{Hostname: "node1", Port: 2222, ProxyCommand: "ssh -W %h:%p jump"}, s)
 }
 
+// FuzzProxied: a shell finds nothing to do in what is let through, and ssh
+// nothing to put in but the node's own host and port.
+func FuzzProxied(f *testing.F) {
+	for _, command := range append(slices.Clone(honestCommands), dishonestCommands...) {
+		f.Add(command)
+	}
+	quoted := strings.NewReplacer(`"[%h]:%p"`, "", `'[%h]:%p'`, "", `"%h:%p"`, "", `'%h:%p'`, "", "%h:%p", "", "%h %p", "", "%h\t%p", "")
+	f.Fuzz(func(t *testing.T, command string) {
+		jump, why := proxied(command)
+		if why != "" {
+			require.Empty(t, jump)
+			return
+		}
+		left := strings.Join(strings.Fields(command), " ")
+		require.Regexp(t, `^[A-Za-z0-9_./:@=,~+ -]*$`, quoted.Replace(left))
+		require.Regexp(t, `^(/usr/bin/|/bin/)?(ssh|nc) `, left)
+		require.Equal(t, strings.HasSuffix(strings.Fields(left)[0], "nc"), jump == "")
+		require.Equal(t, 1, strings.Count(left, "%h"))
+		require.Equal(t, 1, strings.Count(left, "%p"))
+	})
+}
+
 func FuzzParseSSH(f *testing.F) {
 	f.Add("hostname a\nport 22\nproxyjump none\n")
 	f.Add("hostname \n port 1\r\n")
@@ -330,7 +533,10 @@ func FuzzParseSSH(f *testing.F) {
 			require.NotEmpty(t, s.Hostname)
 			require.GreaterOrEqual(t, s.Port, 0)
 			s.jumps()
-			oldNotation(s.Hostname)
+			badHost(s.Hostname)
+			if jump, why := proxied(s.ProxyCommand); why == "" && jump != "" {
+				require.Empty(t, badHost(jump))
+			}
 		}
 	})
 }

@@ -3,10 +3,9 @@ package guard
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/nestor-tools/nestor/nodeexec/internal/sshargs"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
@@ -89,13 +88,6 @@ func disposable(c *check) *Refusal {
 	return nil
 }
 
-// onThisMachine says whether a bench may be reached through this machine: a
-// Lima VM is reached in no other way, and a bench in namespaces or containers
-// is declared as such.
-func (c *check) onThisMachine() bool {
-	return c.target.Transport == inventory.TransportLima || c.target.LocalBench
-}
-
 func ownAddress(c *check) *Refusal {
 	if c.target.Transport == inventory.TransportLima {
 		return nil
@@ -108,8 +100,8 @@ func ownAddress(c *check) *Refusal {
 		return c.refuse(RuleAddress, strconv.Itoa(c.effective.SSH.port()), "ansible_port", "is the port in ssh's answer, and the target's is %d: the answer is another node's", port)
 	}
 	const variable = "ansible_host"
-	if why := oldNotation(host); why != "" {
-		return c.refuse(RuleAddress, host, variable, "%s; write the address in full", why)
+	if why := badHost(host); why != "" {
+		return c.refuse(RuleAddress, host, variable, "%s", why)
 	}
 	if localName(host) && !c.target.LocalBench {
 		return c.refuse(RuleAddress, host, variable, "is this machine; declare local_bench: true beside target_kind: lima if a bench runs on it")
@@ -118,13 +110,30 @@ func ownAddress(c *check) *Refusal {
 	if len(addresses) == 0 {
 		return c.refuse(RuleAddress, host, variable, "resolves to no address here, so it is not known which machine it is; write its IP address")
 	}
+	if i := slices.IndexFunc(c.effective.Addresses, func(a netip.Addr) bool { return a.Zone() != "" }); i >= 0 {
+		return c.refuse(RuleAddress, c.effective.Addresses[i].String(), variable, "is an address with a zone, which is another machine on every link; write one without")
+	}
+	here := 0
 	for _, a := range addresses {
 		switch {
-		case a.IsUnspecified() || a.IsMulticast() || a.Is4() && (a.As4()[0] == 0 || a == netip.AddrFrom4([4]byte{255, 255, 255, 255})):
+		case noMachine(a):
 			return c.refuse(RuleAddress, a.String(), variable, "is no machine's address")
 		case c.effective.isLocal(a) && !c.target.LocalBench:
 			return c.refuse(RuleAddress, a.String(), variable, "is this machine; declare local_bench: true beside target_kind: lima if a bench runs on it")
+		case c.effective.isLocal(a):
+			here++
 		}
+	}
+	if here == 0 {
+		return nil
+	}
+	if here < len(addresses) {
+		return c.refuse(RuleAddress, host, variable, "is this machine and another one; write the address that is meant")
+	}
+	// What listens on a port of this machine is known to whoever writes the
+	// port down; 22 is this machine's own sshd.
+	if c.target.Port == 0 || c.target.Port == 22 {
+		return c.refuse(RuleAddress, strconv.Itoa(c.effective.SSH.port()), "ansible_port", "is a port of this machine, whose own sshd answers at 22; a bench on it needs another ansible_port in the inventory")
 	}
 	return nil
 }
@@ -149,35 +158,6 @@ func notShared(c *check) *Refusal {
 				}
 				return c.refuse(RuleShared, a.String(), "ansible_host", "is also the address of node %q; which of them would be wiped?", other.Node)
 			}
-		}
-	}
-	return nil
-}
-
-// noTunnel looks at what lies between: a jump through this machine is a
-// forwarded port of nobody knows whom, and a proxy command that does not take
-// the host it is given goes where it likes.
-func noTunnel(c *check) *Refusal {
-	if c.onThisMachine() {
-		return nil
-	}
-	ssh := c.effective.SSH
-	for _, jump := range ssh.jumps() {
-		if local := localName(jump) || oldNotation(jump) != ""; local || c.effective.anyLocal(c.effective.Jumps[jump]) {
-			return c.refuse(RuleTunnel, jump, "ansible_ssh_common_args", "is a jump through this machine, so the address says nothing of where it leads")
-		}
-	}
-	if ssh.ProxyCommand == "" {
-		return nil
-	}
-	if !strings.Contains(ssh.ProxyCommand, "%h") {
-		return c.refuse(RuleTunnel, ssh.ProxyCommand, "ansible_ssh_common_args", "is a proxy command without %%h, so it goes elsewhere than the address says")
-	}
-	for _, word := range strings.FieldsFunc(ssh.ProxyCommand, func(r rune) bool { return strings.ContainsRune(" \t'\"=,@;|&()", r) }) {
-		host := sshargs.Host(word)
-		a, err := netip.ParseAddr(host)
-		if localName(host) || err == nil && c.effective.isLocal(plain(a)) {
-			return c.refuse(RuleTunnel, ssh.ProxyCommand, "ansible_ssh_common_args", "is a proxy command through this machine (%s)", host)
 		}
 	}
 	return nil

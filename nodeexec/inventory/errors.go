@@ -3,7 +3,9 @@ package inventory
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // ErrUnreadable is matched by every [*ReadError].
@@ -85,11 +87,12 @@ const (
 	WarnDuplicate  = "duplicate-key"     // a key stands twice in one mapping
 	WarnShadowed   = "shadowed-file"     // a variables file that Ansible never reads
 	WarnAnyAddress = "any-address"       // 0.0.0.0 or :: as an address
+	WarnRenamed    = "renamed-host"      // ssh's configuration sends the host to this machine
 	WarnSelfJump   = "self-jump"         // a jump through the node itself
 	WarnShared     = "shared-address"    // another node has the same address
 	WarnPassword   = "plaintext-secret"  // a password in plain text
 	WarnHostKeys   = "host-keys-off"     // host keys are switched off
-	WarnBoolean    = "boolean"           // an unquoted yes or no that becomes True or False
+	WarnBoolean    = "boolean"           // an unquoted yes, no or 0 that is no word
 	WarnIgnored    = "ignored-variable"  // a variable that looks like one of Ansible's and is not
 	WarnName       = "name-clash"        // a group and a host share a name
 	WarnPlugin     = "connection-plugin" // reached by ssh in place of the plugin named
@@ -111,9 +114,26 @@ func at(o Origin) string {
 	return o.String() + ": "
 }
 
-// oneLine folds every run of blanks and control characters into one blank.
+// oneLine folds every run of blanks and control characters into one blank, and
+// writes what is invisible, or would turn the text around, as Go does.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
 		return r <= ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0)
 	}), " ")
+	if !strings.ContainsFunc(s, invisible) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if invisible(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
+
+// invisible finds characters that show nothing, or show others in another
+// order or on another line: formats, line and paragraph separators.
+func invisible(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }

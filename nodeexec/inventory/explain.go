@@ -31,6 +31,8 @@ type Field struct {
 	Origin   Origin   // of that variable
 	Beat     []Beaten // what it beat, the strongest first
 	Err      error    // why it cannot be used
+
+	falsy bool // the value is false to Python
 }
 
 // Beaten is a value that another one overrode.
@@ -78,7 +80,7 @@ func (r *resolver) explain(field string, names ...string) Field {
 	winner, v, ok, err := r.value(names...)
 	f.Err = err
 	if ok {
-		f.Value, f.Variable = v.String(), winner
+		f.Value, f.Variable, f.falsy = v.String(), winner, r.falsy
 	}
 	for _, name := range names {
 		found, lookupErr := r.inv.lookup(r.host, name)
@@ -134,6 +136,8 @@ func (r *resolver) explainSSH(t Target) []Field {
 			f.Why = "left to ssh"
 		}
 		switch {
+		case f.leftOut() && f.Err == nil:
+			f.Value, f.Why = "", "left to ssh, as Ansible does with a value that Python takes for false"
 		case f.Name == "port" && f.Value != "" && t.Port == 0 && t.Node != "", f.Name == "user" && f.Value != "" && t.User == "" && t.Node != "":
 			f.Value, f.Why = "", "given way to ansible_ssh_args, which comes first in Ansible's command"
 		case f.Name == "identity_file" && t.IdentityFile != "":
@@ -148,6 +152,12 @@ func (r *resolver) explainSSH(t Target) []Field {
 		}
 	}
 	return fields
+}
+
+// leftOut says whether the field is one that Ansible leaves out because
+// its value is false to Python.
+func (f Field) leftOut() bool {
+	return f.falsy && (f.Name == "user" || f.Name == "identity_file")
 }
 
 var secretNames = []string{"ansible_password", "ansible_ssh_pass", "ansible_ssh_password", "ansible_become_pass", "ansible_become_password", "ansible_sudo_pass"}
@@ -183,16 +193,19 @@ func (inv *Inventory) nodeWarnings(h *host, x Explanation) []Warning {
 		if isSecret(v.Name) && v.Value.typ == String && v.Value.text != "" && !isTemplate(v.Value.text) {
 			add(o, WarnPassword, "%s stands here in plain text (nestor never uses it)", v.Name)
 		}
+		if v.Name == "ansible_connection" && x.Err == nil && x.Target.Transport == TransportSSH && strings.Contains(v.Value.text, "paramiko") {
+			add(o, WarnPlugin, "%s runs no ssh in Ansible; nestor does, with ssh's own configuration", v.Value.text)
+		}
 		if (v.Name == "ansible_host_key_checking" || v.Name == "ansible_ssh_host_key_checking") && v.Value.falsy() {
 			add(o, WarnHostKeys, "%s switches host keys off; nestor checks them all the same", v.Name)
 		}
 	}
 	for _, f := range x.Fields {
+		if f.leftOut() && f.Written != "" {
+			add(f.Origin, WarnBoolean, "%s is %s, which Ansible takes for none at all; quote it if a word was meant", f.Variable, f.Written)
+		}
 		if f.Name != "transport" && f.Name != "ssh_args" && (f.Value == "True" || f.Value == "False") {
 			add(f.Origin, WarnBoolean, "%s is the boolean %s in YAML 1.1; quote it if a word was meant", f.Variable, f.Value)
-		}
-		if f.Variable == "ansible_connection" && strings.Contains(f.Written, "paramiko") {
-			add(f.Origin, WarnPlugin, "%s is reached by ssh, with ssh's own configuration", f.Written)
 		}
 	}
 	if x.Err != nil || x.Target.Transport != TransportSSH {

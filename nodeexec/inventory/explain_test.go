@@ -115,7 +115,7 @@ func TestWarnings(t *testing.T) {
 		{"host keys off by variable", host("ansible_host_key_checking: false"), []string{WarnHostKeys, "hosts.yaml:1: ansible_host_key_checking switches host keys off; nestor checks them all the same"}},
 		{"a boolean", host("ansible_user: yes"), []string{WarnBoolean, "hosts.yaml:1: ansible_user is the boolean True in YAML 1.1; quote it if a word was meant"}},
 		{"a lookalike", host("connection: local"), []string{WarnIgnored, "hosts.yaml:1: connection has no effect on the connection; ansible_connection does"}},
-		{"paramiko", host("ansible_connection: paramiko"), []string{WarnPlugin, "hosts.yaml:1: paramiko is reached by ssh, with ssh's own configuration"}},
+		{"paramiko", host("transport: ssh, ansible_connection: paramiko"), []string{WarnPlugin, "hosts.yaml:1: paramiko runs no ssh in Ansible; nestor does, with ssh's own configuration"}},
 		{"a group of the same name", map[string]string{"hosts.yaml": "h: {hosts: {h: }}"}, []string{WarnName, `hosts.yaml: "h" is both a group and a host; patterns take the host`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

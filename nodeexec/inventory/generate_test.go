@@ -27,7 +27,7 @@ type generator struct {
 
 // Values by variable, as YAML writes them. Every one of them is legal.
 var generated = map[string][]string{
-	"ansible_user":    {"debian", "'yes'", "yes", "1000", "022", "~", "''", `"{{ v1 }}"`, `"{{ v2 | default('root') }}"`, `"{{ lookup('env', 'DIFF_USER') | default('dflt', true) }}"`, `"u-{{ inventory_hostname }}"`, "1.50", "0x1F", "12:30:45", "2001-02-03", "!unsafe plain", "!!str 7", `"{{ hostvars['h1'].v1 }}"`, `"{{ v4.user }}"`, `"{{ v5[0] ~ '-' ~ v1 }}"`, ".5", "on", `"{{ lookup('env','NONE', default='d') }}"`},
+	"ansible_user":    {"debian", "'yes'", "yes", "1000", "022", "~", "''", `"{{ v1 }}"`, `"{{ v2 | default('root') }}"`, `"{{ lookup('env', 'DIFF_USER') | default('dflt', true) }}"`, `"u-{{ inventory_hostname }}"`, "1.50", "0x1F", "12:30:45", "2001-02-03", "!unsafe plain", "!!str 7", `"{{ hostvars['h1'].v1 }}"`, `"{{ v4.user }}"`, `"{{ v5[0] ~ '-' ~ v1 }}"`, ".5", "on", "no", "0", "-0", "-0.0", "'0'", `"{{ lookup('env','NONE', default='d') }}"`},
 	"ansible_port":    {"22", "2222", "'2022'", "0x50", "022", `"{{ 2000 }}"`, `"{{ v3 | default(2300) }}"`, "1:30", "~", `"{{ v3 }}"`, `"{{ '22' | int }}"`, `" 77 "`},
 	"ansible_host":    {"192.0.2.1", "192.0.2.2", "2001:db8::1", "::1", `"{{ inventory_hostname }}.example.test"`, `"{{ inventory_hostname_short }}"`, `"{{ hostvars['h2']['v1'] }}"`, "1:22", "~", "host.example.test", "10.1", `"{{ hostvars.h1.inventory_hostname }}"`, `"{{ v1 }}"`},
 	"identity":        {"~/.ssh/id", "/keys/a b", "keys/id", "~", `"~/{{ v1 }}"`, "''", "'~'"},

@@ -51,13 +51,14 @@ type resolver struct {
 	host   *host
 	target Target
 	env    bool // the value that was resolved last depends on the environment
+	falsy  bool // the value that was resolved last is false to Python
 }
 
 // value resolves the variable that counts among names. ok is false where none
 // is set. One that cannot be resolved is an error even where another one
 // counts: it is one in Ansible.
 func (r *resolver) value(names ...string) (winner string, v Value, ok bool, err error) {
-	r.env = false
+	r.env, r.falsy = false, false
 	for _, name := range names {
 		e := &evaluation{inv: r.inv}
 		found, err := e.variable(r.host, name)
@@ -70,6 +71,7 @@ func (r *resolver) value(names ...string) (winner string, v Value, ok bool, err 
 		}
 		if !ok && found.undefined == "" && found.value.typ != Null {
 			winner, v, ok = name, found.value, true
+			r.falsy = v.falsy()
 		}
 	}
 	return winner, v, ok, nil
@@ -106,6 +108,16 @@ func (r *resolver) word(field string, names ...string) (string, error) {
 		return v.text, nil
 	}
 	return "", r.fail(name, fmt.Errorf("is %s, not a string", v.typ))
+}
+
+// wordOrNone is word for the fields that Ansible asks Python about: where the
+// value is an unquoted no or zero, ssh is given nothing.
+func (r *resolver) wordOrNone(field string, names ...string) (string, error) {
+	word, err := r.word(field, names...)
+	if r.falsy {
+		word = ""
+	}
+	return word, err
 }
 
 // A node is declared to be the bench by whoever writes the inventory, not by
@@ -178,7 +190,8 @@ func (r *resolver) transport() error {
 }
 
 // plugin reads ansible_connection. A plugin that is no ssh matters only where
-// nothing else names the transport.
+// nothing else names the transport. Paramiko is one: Ansible runs no ssh there,
+// and none of ssh's own configuration counts.
 func (r *resolver) plugin(needed bool) (local bool, err error) {
 	word, err := r.word("ansible_connection")
 	if err != nil {
@@ -187,11 +200,11 @@ func (r *resolver) plugin(needed bool) (local bool, err error) {
 	switch strings.TrimPrefix(word, "ansible.builtin.") {
 	case "local":
 		return true, nil
-	case "", "ssh", "smart", "paramiko", "paramiko_ssh":
+	case "", "ssh", "smart":
 		return false, nil
 	}
 	if needed {
-		return false, r.fail("ansible_connection", fmt.Errorf("is %q; nestor reaches nodes by ssh, local and lima", word))
+		return false, r.fail("ansible_connection", fmt.Errorf("is %q; nestor reaches nodes by ssh, local and lima (write transport: ssh beside it if ssh reaches this one too)", word))
 	}
 	return false, nil
 }
@@ -208,10 +221,13 @@ func (r *resolver) connection() (err error) {
 	if t.Host, err = r.word("ansible_host", hostNames...); err != nil {
 		return err
 	}
+	if r.falsy && t.Host != "" { // to ssh 0 is this machine; Ansible says False, or even the template
+		return &ValueError{Node: t.Node, Variable: "ansible_host", Origin: t.Origins["ansible_host"], Why: fmt.Sprintf("is %s, which is no host; quote it if a name was meant", t.Host)}
+	}
 	if _, set := t.Origins["ansible_host"]; !set {
 		t.Host = t.Node
 	}
-	if t.User, err = r.word("ansible_user", userNames...); err != nil {
+	if t.User, err = r.wordOrNone("ansible_user", userNames...); err != nil {
 		return err
 	}
 	if err = r.port(); err != nil {
@@ -238,7 +254,7 @@ func (r *resolver) port() error {
 }
 
 func (r *resolver) identity() error {
-	key, err := r.word("ansible_ssh_private_key_file", identityNames...)
+	key, err := r.wordOrNone("ansible_ssh_private_key_file", identityNames...)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ var ErrUnsafe = errors.New("unsafe target")
 
 // Check refuses a target whose words could turn into something else than
 // what they are: a host or user that ssh would read as an option, a control
-// character, a template that nobody resolved, a stray word among the ssh
+// character or an invisible one, a template that nobody resolved, a stray word among the ssh
 // arguments that ssh would take for the host. It runs before any process
 // starts. The error is one line and matches ErrUnsafe.
 func (t Target) Check() error {
@@ -129,6 +129,8 @@ func unsafeWord(s string) string {
 		return "is not UTF-8"
 	case strings.ContainsFunc(s, unicode.IsControl):
 		return "holds a control character"
+	case strings.ContainsFunc(s, invisible):
+		return "holds an invisible character"
 	}
 	return ""
 }
