@@ -232,7 +232,7 @@ func writable(files []contract.File) error {
 			return fmt.Errorf("%s%s is not a folder that can be read; make it, or mend source: in the contract", wanted, filepath.Dir(name))
 		}
 		if _, err := os.Lstat(name); err == nil {
-			return fmt.Errorf("%sthat file exists; move it, or name another Service under exposure:", wanted)
+			return fmt.Errorf("%sthat file exists; move it, or name another Service in the field exposure", wanted)
 		}
 	}
 	return nil
