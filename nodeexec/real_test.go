@@ -304,9 +304,6 @@ func TestOnRealNodes(t *testing.T) {
 	})
 
 	t.Run("a caller that is killed", func(t *testing.T) {
-		if os.Getenv("CI") == "" && testing.Short() {
-			t.Skip("NOT RUN: builds the binary")
-		}
 		for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
 			cmd := exec.Command(nestor(t), "exec", "-i", f.InventoryPath, "bash", "--", "sh", "-c", "echo begun; sleep 601 & sleep 601")
 			out, err := cmd.StdoutPipe()
