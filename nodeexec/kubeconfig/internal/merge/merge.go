@@ -20,6 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -46,6 +48,11 @@ func (e Entry) drops() []string {
 	return drop
 }
 
+// text says whether YAML can hold the entry as it is.
+func (e Entry) text() bool {
+	return utf8.ValidString(e.Name) && !slices.ContainsFunc(e.Fields, func(f Field) bool { return !utf8.ValidString(f.Value) })
+}
+
 // Apply puts the entries into the text, and makes current the current
 // context unless it is "". anew says that the text was written anew. The text
 // must hold one YAML document, a mapping.
@@ -59,12 +66,18 @@ func Apply(text []byte, entries []Entry, current string) (out []byte, anew bool,
 		return nil, false, err
 	}
 	for _, e := range entries {
+		if !e.text() {
+			return nil, false, fmt.Errorf("an entry for %s is no text", e.List)
+		}
 		if err := put(want, e); err != nil {
 			return nil, false, err
 		}
 	}
 	if current != "" {
 		set(want, "current-context", current, true)
+	}
+	if same(doc, want) {
+		return text, false, nil
 	}
 	if out, ok := splice(text, doc, entries, current); ok && reads(out, want) {
 		return out, false, nil
@@ -233,9 +246,9 @@ func flow(n node) bool { return n.Style&yaml.FlowStyle != 0 || n.Kind == yaml.Al
 
 // scalar is a string as YAML has it on one line.
 func scalar(s string) string {
-	b, err := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{str(s)}})
+	b, err := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{str(s)}})
 	if err != nil {
-		return ""
+		return "" // and Apply finds that the result is not what it should be
 	}
-	return string(bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("[")), []byte("]\n")))
+	return strings.TrimSpace(strings.TrimPrefix(string(b), "- "))
 }

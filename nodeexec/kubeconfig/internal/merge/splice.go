@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -52,7 +53,9 @@ func splice(text []byte, root node, entries []Entry, current string) ([]byte, bo
 	if s.failed {
 		return nil, false
 	}
-	slices.SortStableFunc(s.changes, func(a, b change) int { return a.at - b.at })
+	slices.SortStableFunc(s.changes, func(a, b change) int {
+		return cmp.Or(a.at-b.at, min(a.del, 1)-min(b.del, 1)) // what is put in comes before what is taken away there
+	})
 	var out bytes.Buffer
 	done := 0
 	for _, c := range s.changes {
@@ -110,7 +113,7 @@ func (s *splicer) put(e Entry) {
 	// New fields stand right below "cluster:", above any comment there.
 	of := item.Content[find(item, e.Of)]
 	rest := s.line(of.Line)[s.offset(of)-s.lines[of.Line-1]+len(of.Value):]
-	if rest = strings.TrimSpace(rest); rest != ":" && !strings.HasPrefix(rest, ": #") || len(inner.Content) == 0 || of.Line >= len(s.lines) {
+	if rest, ok := strings.CutPrefix(strings.TrimSpace(rest), ":"); !ok || !blank(rest) || len(inner.Content) == 0 || of.Line >= len(s.lines) {
 		s.failed = true
 		return
 	}
