@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -328,9 +329,10 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 		return nil, nil, errors.New("it cannot be written as YAML")
 	}
 	h, err := hold(old, c)
-	nothing := len(bytes.TrimSpace(old)) == 0
 	switch {
-	case nothing:
+	case errors.Is(err, errEmpty) && o.Merge:
+		return append(comments(old), fresh...), nil, nil
+	case errors.Is(err, errEmpty):
 		return fresh, nil, nil
 	case !o.Merge:
 		if err != nil && !o.Replace {
@@ -372,6 +374,19 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 		remarks = append(remarks, "its layout does not allow an edit in place: it is written anew, with its comments and order")
 	}
 	return text, remarks, nil
+}
+
+// comments is the text where it holds nothing but comments.
+func comments(text []byte) []byte {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return nil
+		}
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	return slices.Clone(text)
 }
 
 // rivals are the other ways in which an entry could say what c's fields say.
