@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
 	"github.com/nestor-tools/nestor/nodeexec/nodeexectest"
@@ -30,22 +31,22 @@ func holder(name, file, content string) *nodeexectest.Node {
 }
 
 func TestFetchTakesTheAdministratorsFile(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	node := holder("cp1", "/etc/kubernetes/admin.conf", ca.adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	ca := pki.New(t, "kubernetes")
+	node := holder("cp1", "/etc/kubernetes/admin.conf", ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	got, err := kubeconfig.Fetch(t.Context(), node, kubeconfig.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, "cp1", got.Node)
 	assert.Equal(t, "/etc/kubernetes/admin.conf", got.File)
 	assert.Equal(t, "https://192.0.2.1:6443", got.Config.Server())
-	assert.Equal(t, ca.pem, got.Config.CA())
+	assert.Equal(t, ca.PEM, got.Config.CA())
 	for _, call := range node.Calls() {
 		assert.True(t, call.Sudo)
 	}
 }
 
 func TestLocateRefusesToChooseBetweenClusters(t *testing.T) {
-	a := holder("a1", "/etc/kubernetes/admin.conf", newAuthority(t, "a").adminConf(t, "https://192.0.2.1:6443", nextYear()))
-	b := holder("b1", "/etc/rancher/k3s/k3s.yaml", newAuthority(t, "b").adminConf(t, "https://127.0.0.1:6443", nextYear()))
+	a := holder("a1", "/etc/kubernetes/admin.conf", pki.New(t, "a").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
+	b := holder("b1", "/etc/rancher/k3s/k3s.yaml", pki.New(t, "b").AdminConf(t, "https://127.0.0.1:6443", pki.NextYear()))
 	none := holder("node1", "", "")
 	_, err := kubeconfig.Locate(t.Context(), []nodeexec.Runner{none, a, b}, kubeconfig.Options{})
 	require.ErrorIs(t, err, kubeconfig.ErrSeveral)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
 )
 
@@ -31,8 +32,8 @@ func read(t testing.TB, file string) string {
 }
 
 func TestWriteReplacesAWholeFile(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	c := parsed(t, ca.adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	ca := pki.New(t, "kubernetes")
+	c := parsed(t, ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	file := filepath.Join(t.TempDir(), "bench.kubeconfig")
 	first, err := c.Write(t.Context(), file, kubeconfig.WriteOptions{})
 	require.NoError(t, err)
@@ -66,7 +67,7 @@ func TestWriteReplacesAWholeFile(t *testing.T) {
 }
 
 func TestWriteMendsTheModeAlone(t *testing.T) {
-	c := parsed(t, newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	text, err := c.YAML()
 	require.NoError(t, err)
 	file := write(t, filepath.Join(t.TempDir(), "config"), string(text), 0o666)
@@ -80,7 +81,7 @@ func TestWriteMendsTheModeAlone(t *testing.T) {
 }
 
 func TestWriteFollowsALink(t *testing.T) {
-	c := parsed(t, newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	dir, dotfiles := t.TempDir(), t.TempDir()
 	real := write(t, filepath.Join(dotfiles, "kubeconfig"), "", 0o600)
 	link := filepath.Join(dir, "config")
@@ -96,7 +97,7 @@ func TestWriteFollowsALink(t *testing.T) {
 }
 
 func TestWriteRefusesWhatIsNoFile(t *testing.T) {
-	c := parsed(t, newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	dir := t.TempDir()
 	dangling := filepath.Join(dir, "dangling")
 	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), dangling))
@@ -134,8 +135,8 @@ func five(t testing.TB) string {
 }
 
 func TestMergeLeavesTheRestByteForByte(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	c := parsed(t, ca.adminConf(t, "https://192.0.2.1:6443", nextYear())).Named("new")
+	ca := pki.New(t, "kubernetes")
+	c := parsed(t, ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())).Named("new")
 	file := write(t, filepath.Join(t.TempDir(), "config"), five(t), 0o600)
 	w, err := c.Write(t.Context(), file, kubeconfig.WriteOptions{Merge: true, Current: true})
 	require.NoError(t, err)
@@ -162,7 +163,7 @@ func TestMergeLeavesTheRestByteForByte(t *testing.T) {
 }
 
 func TestMergeKeepsTheCurrentContext(t *testing.T) {
-	c := parsed(t, newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	file := write(t, filepath.Join(t.TempDir(), "config"), five(t), 0o600)
 	_, err := c.Write(t.Context(), file, kubeconfig.WriteOptions{Merge: true})
 	require.NoError(t, err)
@@ -179,14 +180,14 @@ func TestMergeKeepsTheCurrentContext(t *testing.T) {
 }
 
 func TestMergeRefusesNamesOfOthers(t *testing.T) {
-	ca, other := newAuthority(t, "kubernetes"), newAuthority(t, "kubernetes")
+	ca, other := pki.New(t, "kubernetes"), pki.New(t, "kubernetes")
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "other.crt"), string(other.pem), 0o644)
-	write(t, filepath.Join(dir, "ours.crt"), string(ca.pem), 0o644)
-	conf := other.adminConf(t, "https://198.51.100.1:6443", nextYear())
-	authorityLine := "certificate-authority-data: " + b64(other.pem)
-	sum := func(a authority) string {
-		sums, err := kubeconfig.Fingerprints(a.pem)
+	write(t, filepath.Join(dir, "other.crt"), string(other.PEM), 0o644)
+	write(t, filepath.Join(dir, "ours.crt"), string(ca.PEM), 0o644)
+	conf := other.AdminConf(t, "https://198.51.100.1:6443", pki.NextYear())
+	authorityLine := "certificate-authority-data: " + b64(other.PEM)
+	sum := func(a pki.Authority) string {
+		sums, err := kubeconfig.Fingerprints(a.PEM)
 		require.NoError(t, err)
 		return sums[0]
 	}
@@ -201,8 +202,8 @@ func TestMergeRefusesNamesOfOthers(t *testing.T) {
 		{"an authority that cannot be read", strings.Replace(conf, authorityLine, "certificate-authority: /nowhere/ca.crt", 1), []string{"there one that cannot be read (/nowhere/ca.crt)"}, true},
 		{"no authority", strings.Replace(conf, authorityLine, "insecure-skip-tls-verify: true", 1), []string{"there none, here " + sum(ca)}, true},
 		{"an authority that is damaged", strings.Replace(conf, authorityLine, "certificate-authority-data: aGVsbG8=", 1), []string{"there one that is damaged"}, true},
-		{"our cluster, an old certificate", ca.adminConf(t, "https://192.0.2.7:6443", nextYear()), nil, false},
-		{"both authorities", strings.Replace(conf, authorityLine, "certificate-authority-data: "+b64(append(append([]byte{}, other.pem...), ca.pem...)), 1), nil, false},
+		{"our cluster, an old certificate", ca.AdminConf(t, "https://192.0.2.7:6443", pki.NextYear()), nil, false},
+		{"both authorities", strings.Replace(conf, authorityLine, "certificate-authority-data: "+b64(append(append([]byte{}, other.PEM...), ca.PEM...)), 1), nil, false},
 		{"the user of another cluster", "clusters:\n- name: x\n  cluster: {server: https://x}\nusers:\n- name: kubernetes-admin\n  user: {token: x}\ncontexts:\n- name: x\n  context: {cluster: x, user: kubernetes-admin}\n",
 			[]string{`its user "kubernetes-admin" is also that of cluster "x" (context "x")`}, false},
 		{"the context of another cluster", "contexts:\n- name: kubernetes-admin@kubernetes\n  context: {cluster: x, user: y}\n", []string{`its context "kubernetes-admin@kubernetes" is of cluster "x"`}, true},
@@ -212,7 +213,7 @@ func TestMergeRefusesNamesOfOthers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := write(t, filepath.Join(dir, "config"), test.old, 0o600)
-			c := parsed(t, ca.adminConf(t, "https://192.0.2.1:6443", nextYear()))
+			c := parsed(t, ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 			_, checkErr := c.Check(file, kubeconfig.WriteOptions{Merge: true})
 			_, err := c.Write(t.Context(), file, kubeconfig.WriteOptions{Merge: true})
 			assert.Equal(t, err, checkErr)
@@ -241,9 +242,9 @@ func TestMergeRefusesNamesOfOthers(t *testing.T) {
 
 // Everything that a diff shows, and that it shows no secret.
 func TestCheckShowsNoSecretAndTouchesNothing(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	oldConf := ca.adminConf(t, "https://192.0.2.1:6443", nextYear())
-	newConf := ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	oldConf := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())
+	newConf := ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	users := five(t) + "x: {token: SECRET1, a: [{client-key-data: SECRET2}]} # token: SECRET3\n"
 	for name, old := range map[string]string{"replaced": oldConf, "new": "", "a user's": users, "with a header": "# token: SECRET3\n" + oldConf} {
 		for _, merged := range []bool{false, true} {
@@ -261,7 +262,7 @@ func TestCheckShowsNoSecretAndTouchesNothing(t *testing.T) {
 				assert.Contains(t, w.Diff, "+      tls-server-name: cp1\n")
 				assert.Contains(t, w.Diff, "client-key-data: '*** (after)'")
 				assert.Contains(t, w.Diff, "CN=kubernetes-admin")
-				assertNoSecret(t, w.Diff, append(secretsOf(oldConf), secretsOf(newConf)...))
+				assertNoSecret(t, w.Diff, append(pki.Secrets(oldConf), pki.Secrets(newConf)...))
 				for _, secret := range []string{"SECRET", "p #1", "abc", "get-token", "not-a-comment", "T0xES0VZ"} {
 					assert.NotContains(t, w.Diff, secret)
 				}
@@ -284,7 +285,7 @@ func TestCheckShowsNoSecretAndTouchesNothing(t *testing.T) {
 }
 
 func TestWriteWaitsForKubectl(t *testing.T) {
-	c := parsed(t, newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	file := filepath.Join(t.TempDir(), "config")
 	lock := write(t, file+".lock", "", 0o600)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -300,10 +301,10 @@ func TestWriteWaitsForKubectl(t *testing.T) {
 
 // Somebody who takes no lock changes the file while it is being written.
 func TestWriteSeesThatTheFileChangedMeanwhile(t *testing.T) {
-	ca := newAuthority(t, "x")
-	c := parsed(t, ca.adminConf(t, "https://192.0.2.1:6443", nextYear()))
-	file := write(t, filepath.Join(t.TempDir(), "config"), ca.adminConf(t, "https://192.0.2.2:6443", nextYear()), 0o600)
-	theirs := ca.adminConf(t, "https://192.0.2.3:6443", nextYear())
+	ca := pki.New(t, "x")
+	c := parsed(t, ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
+	file := write(t, filepath.Join(t.TempDir(), "config"), ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear()), 0o600)
+	theirs := ca.AdminConf(t, "https://192.0.2.3:6443", pki.NextYear())
 	_, err := c.Write(t.Context(), file, kubeconfig.WriteOptions{}.At(func(step string) {
 		if step == "half" {
 			write(t, file, theirs, 0o600)
@@ -315,9 +316,9 @@ func TestWriteSeesThatTheFileChangedMeanwhile(t *testing.T) {
 }
 
 func TestWriteStopsBetweenStepsWhenCancelled(t *testing.T) {
-	ca := newAuthority(t, "x")
-	c := parsed(t, ca.adminConf(t, "https://192.0.2.1:6443", nextYear()))
-	old := ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "x")
+	c := parsed(t, ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
+	old := ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	for _, at := range []string{"locked", "backup made", "backup half", "made", "half", "written", "synced", "renamed"} {
 		file := write(t, filepath.Join(t.TempDir(), "config"), old, 0o600)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -340,9 +341,9 @@ func TestWriteStopsBetweenStepsWhenCancelled(t *testing.T) {
 
 // Twenty at once: each entry gets in, and none gets lost.
 func TestWritersTakeTurns(t *testing.T) {
-	ca := newAuthority(t, "x")
+	ca := pki.New(t, "x")
 	file := write(t, filepath.Join(t.TempDir(), "config"), five(t), 0o600)
-	c := parsed(t, ca.adminConf(t, "https://192.0.2.1:6443", nextYear()))
+	c := parsed(t, ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
