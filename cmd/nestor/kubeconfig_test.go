@@ -204,7 +204,7 @@ func TestKubeconfig_RealNodes(t *testing.T) {
 			{[]string{"node1", "k3s", "gone"}, "control: {hosts: {gone: , k3s: }}", "k3s", "", 0},
 			{[]string{"node1", "k3s", "gone"}, "control: {hosts: }", "k3s", "", 0},
 			{[]string{"node1", "cp1", "other"}, "{}", "", "cp1 and other hold kubeconfigs of different clusters: name the control plane that you mean", 2},
-			{[]string{"node1", "gone"}, "{}", "", "gone: ", 3},
+			{[]string{"node1", "gone"}, "{}", "", "no kubeconfig found: of 2 nodes, 1 could not be asked, first gone: ", 3},
 		} {
 			d := newDesk(t, write(test.names, test.more), secrets...)
 			got := d.run(t, "--no-verify")
@@ -301,6 +301,7 @@ func TestKubeconfig_RealNodes(t *testing.T) {
 			{[]string{"--lima", "-x"}, 2, "-x"},
 			{[]string{"--lima", ""}, 2, "--lima is empty"},
 			{[]string{"--lima", "cp1", "--out", ""}, 2, "--out is empty"},
+			{[]string{"--lima", "cp1", "--out", "-"}, 2, "never to stdout"},
 			{[]string{"--lima", "cp1", "--cp", "cp1"}, 2, "cp lima"},
 			{[]string{"--lima", "cp1", "--target-kind", "prod"}, 4, "the kind stated is prod"},
 			{[]string{"--lima", "cp1", "--context", " "}, 2, `--context " " is no name`},

@@ -66,6 +66,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no server", swap("server", ""), kubeconfig.ErrInvalid, "no https URL"},
 		{"http", swap("server", "server: http://192.0.2.1"), kubeconfig.ErrInvalid, "no https URL"},
 		{"a password in the URL", swap("server", "server: https://me:SECRETSECRETSECRET@192.0.2.1"), kubeconfig.ErrInvalid, "no https URL"},
+		{"more than an address", swap("server", "server: https://192.0.2.1?x=1"), kubeconfig.ErrInvalid, "no https URL"},
+		{"a token with a newline", swap(key, "token: \"SECRETSECRETSECRET\\n\""), kubeconfig.ErrInvalid, "its token holds what no token can"},
 		{"no authority", swap(authority, ""), kubeconfig.ErrInvalid, "no certificate-authority-data"},
 		{"an authority that is no base64", swap(authority, authority+": '*'"), kubeconfig.ErrInvalid, "is no base64"},
 		{"an authority that is no certificate", swap(authority, authority+": "+b64([]byte("hello"))), kubeconfig.ErrInvalid, "is damaged or cut short"},

@@ -153,13 +153,13 @@ type NoneError struct {
 }
 
 func (e *NoneError) Error() string {
-	switch len(e.Failures) {
-	case 0:
+	switch {
+	case len(e.Failures) == 0:
 		return fmt.Sprintf("%v: %d nodes hold none of %s", ErrNone, e.Asked, strings.Join(files, ", "))
-	case 1:
+	case e.Asked == 1:
 		return e.Failures[0].Error()
 	}
-	return fmt.Sprintf("%v: of %d nodes, %d could not be asked: %v", ErrNone, e.Asked, len(e.Failures), e.Failures[0])
+	return fmt.Sprintf("%v: of %d nodes, %d could not be asked, first %v", ErrNone, e.Asked, len(e.Failures), e.Failures[0])
 }
 
 // Unwrap gives the failures.

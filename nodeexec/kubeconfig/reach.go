@@ -142,7 +142,7 @@ func serverCertificate(ctx context.Context, server string, ca []byte) (*x509.Cer
 		},
 	}
 	defer transport.CloseIdleConnections()
-	response, err := get(ctx, &http.Client{Transport: transport}, server+"/version")
+	response, err := get(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(server, "/")+"/version")
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func ask(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("%w: its credentials cannot be used", ErrInvalid) // the cause may quote them
 	}
 	defer client.CloseIdleConnections()
-	response, err := get(ctx, client, config.Host+"/api/v1/namespaces/kube-system")
+	response, err := get(ctx, client, strings.TrimSuffix(config.Host, "/")+"/api/v1/namespaces/kube-system")
 	if err != nil {
 		return err
 	}
@@ -184,6 +184,8 @@ func ask(ctx context.Context, config *rest.Config) error {
 }
 
 func get(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
+	// An API sends nobody elsewhere, and the credentials would go along.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -123,6 +123,19 @@ func TestReachRefuses(t *testing.T) {
 	}
 }
 
+// A server that is of the cluster's authority, and sends its clients elsewhere.
+func TestReachFollowsNobody(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	ca := pki.New(t, "kubernetes")
+	api := serve(t, ca, pki.NextYear(), 200, namespace, "127.0.0.1")
+	api.Config.Handler = http.RedirectHandler(other.URL, http.StatusFound)
+	_, err := kubeconfig.Reach(t.Context(), parsed(t, ca.AdminConf(t, "https://cp1:6443", pki.NextYear())), []string{api.URL + "/"})
+	require.ErrorIs(t, err, kubeconfig.ErrNoAnswer)
+	assert.Zero(t, elsewhere.Load())
+}
+
 func TestReachTakesRightsThatAreSmall(t *testing.T) {
 	ca := pki.New(t, "kubernetes")
 	for _, status := range []int{403, 404} {

@@ -276,7 +276,7 @@ func follow(file string) (string, error) {
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".nestor-lock")
 	for {
-		l := flock.New(name, flock.SetPermissions(0o600))
+		l := flock.New(name, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW))
 		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 			return nil, fmt.Errorf("lock: %w", plain(err))
 		}

@@ -299,6 +299,19 @@ func TestWriteWaitsForKubectl(t *testing.T) {
 	assert.Empty(t, leftovers(t, file))
 }
 
+// In a folder where others may write, a lock can be a trap.
+func TestALockIsNoLink(t *testing.T) {
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, ".config.nestor-lock")))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := c.Write(ctx, filepath.Join(dir, "config"), kubeconfig.WriteOptions{})
+	require.ErrorContains(t, err, "lock: ")
+	assert.NoFileExists(t, filepath.Join(dir, "elsewhere"))
+	assert.NoFileExists(t, filepath.Join(dir, "config"))
+}
+
 // Somebody who takes no lock changes the file while it is being written.
 func TestWriteSeesThatTheFileChangedMeanwhile(t *testing.T) {
 	ca := pki.New(t, "x")
