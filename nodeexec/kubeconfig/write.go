@@ -125,7 +125,7 @@ func (c *Config) plan(path string, o WriteOptions) (Written, before, error) {
 	}
 	if old.info != nil && old.info.Mode().Perm() != 0o600 {
 		w.Changed = true
-		w.Remarks = append(w.Remarks, fmt.Sprintf("its mode was %#o and becomes 0600", old.info.Mode().Perm()))
+		w.Remarks = append(w.Remarks, fmt.Sprintf("its mode changes from %#o to 0600", old.info.Mode().Perm()))
 		w.Diff += fmt.Sprintf("mode %#o -> 0600\n", old.info.Mode().Perm())
 	}
 	return w, old, nil
@@ -352,7 +352,7 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 	if o.Current || h.current == "" {
 		current = c.context
 		if h.current != "" && h.current != current {
-			remarks = append(remarks, fmt.Sprintf("the current context was %s and is now %s", h.current, current))
+			remarks = append(remarks, fmt.Sprintf("the current context changes from %s to %s", h.current, current))
 		}
 	}
 	var entries []merge.Entry

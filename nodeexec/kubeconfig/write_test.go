@@ -57,7 +57,7 @@ func TestWriteReplacesAWholeFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, file+kubeconfig.BackupSuffix, moved.Backup)
 	assert.Equal(t, old, read(t, moved.Backup))
-	assert.Contains(t, moved.Remarks, "its mode was 0644 and becomes 0600")
+	assert.Contains(t, moved.Remarks, "its mode changes from 0644 to 0600")
 	for _, name := range []string{file, moved.Backup} {
 		info, err := os.Stat(name)
 		require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestMergeLeavesTheRestByteForByte(t *testing.T) {
 	file := write(t, filepath.Join(t.TempDir(), "config"), five(t), 0o600)
 	w, err := c.Write(t.Context(), file, kubeconfig.WriteOptions{Merge: true, Current: true})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"the current context was prod and is now new"}, w.Remarks)
+	assert.Equal(t, []string{"the current context changes from prod to new"}, w.Remarks)
 	assert.Equal(t, five(t), read(t, w.Backup))
 	now := read(t, file)
 	text, err := c.YAML()
