@@ -3,6 +3,7 @@ package observe
 import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/nestor-tools/nestor/portal"
 )
@@ -79,6 +80,9 @@ func keepPod(p *corev1.Pod) (portal.Pod, bool) {
 	kept := portal.Pod{
 		Namespace: p.Namespace, Name: p.Name, Labels: p.Labels,
 		Node: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork,
+	}
+	if owner := metav1.GetControllerOf(p); owner != nil {
+		kept.OwnerKind, kept.OwnerName = portal.Owner(owner.Kind, owner.Name, p.Labels)
 	}
 	holds := false
 	ports := func(c corev1.Container) {

@@ -17,7 +17,10 @@ import (
 func TestReadOnce(t *testing.T) {
 	s := seed(t)
 	s.put("pods", object{
-		"metadata": object{"namespace": "mail", "name": "relay"},
+		"metadata": object{
+			"namespace": "mail", "name": "relay-5d4-x1", "labels": object{"pod-template-hash": "5d4"},
+			"ownerReferences": []object{{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "relay-5d4", "uid": "1", "controller": true}},
+		},
 		"spec": object{"nodeName": "node1", "containers": []object{
 			{"name": "relay", "ports": []object{{"name": "smtp", "containerPort": 1025, "hostPort": 1025, "hostIP": "127.0.0.1", "protocol": "TCP"}}},
 		}},
@@ -43,7 +46,7 @@ func TestReadOnce(t *testing.T) {
 	require.NotNil(t, snapshot.SecretsReadable)
 	assert.False(t, *snapshot.SecretsReadable)
 	assert.Equal(t, []portal.Pod{{
-		Namespace: "mail", Name: "relay", Node: "node1", Ready: true,
+		Namespace: "mail", Name: "relay-5d4-x1", OwnerKind: "Deployment", OwnerName: "relay", Labels: map[string]string{"pod-template-hash": "5d4"}, Node: "node1", Ready: true,
 		Ports: []portal.PodPort{{Container: "relay", Name: "smtp", Port: 1025, Protocol: "TCP", HostPort: 1025, HostIP: "127.0.0.1"}},
 	}}, snapshot.Pods, "only Pods that run and hold a port of their node")
 	assert.Equal(t, 0, s.count("watch services"))
