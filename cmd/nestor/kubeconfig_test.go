@@ -17,6 +17,7 @@ import (
 	"github.com/nestor-tools/nestor/bench/lima"
 	"github.com/nestor-tools/nestor/bench/nodes"
 	"github.com/nestor-tools/nestor/bench/pki"
+	"github.com/nestor-tools/nestor/nodeexec/nodeexectest"
 )
 
 // desk is a place to run nestor kubeconfig: a folder, and an environment. What
@@ -71,6 +72,30 @@ var kubeconfigSchema = func() string {
 	}
 	return file
 }()
+
+// A stub in place of the shim is enough to try the verb by hand, without a node.
+func TestKubeconfig_Stub(t *testing.T) {
+	conf := pki.New(t, "kubernetes").AdminConf(t, "https://127.0.0.1:6443", pki.NextYear())
+	d := newDesk(t, "hosts.yaml", pki.Secrets(conf)...)
+	require.NoError(t, os.WriteFile("admin.conf", []byte(conf), 0o600))
+	require.NoError(t, os.WriteFile("hosts.yaml", []byte("control: {hosts: {cp1: {ansible_host: 192.0.2.11}}, vars: {stack_id: s1, target_kind: prod}}\n"), 0o600))
+	d.env["NODE_EXEC_SHIM"] = nodeexectest.StubShim(t, `case "$*" in
+*"cat -- /etc/rancher/k3s/k3s.yaml") cat admin.conf ;;
+*nestor-locate*) echo "sum /etc/rancher/k3s/k3s.yaml" ;;
+esac`)
+	got := d.runJSON(t, "--no-verify")
+	assert.Equal(t, filepath.Join(d.dir, "s1.kubeconfig"), got.Path)
+	assert.Equal(t, []string{"https://192.0.2.11:6443", "127.0.0.1", "cp1", "/etc/rancher/k3s/k3s.yaml"}, []string{got.Server, got.TLSServerName, got.Node, got.Source})
+	assert.NotNil(t, got.Expires)
+	assert.False(t, got.Verified)
+	assert.Equal(t, 4, d.run(t, "--no-verify", "--stack-id", "s2").code)
+	assert.Equal(t, 4, d.run(t, "--no-verify", "--target-kind", "lima").code)
+	assert.Equal(t, 1, d.run(t, "--no-verify", "--server", "192.0.2.12", "--check").code)
+	assert.False(t, d.runJSON(t, "--no-verify", "--check").Changed)
+	text := d.run(t, "--no-verify")
+	assert.Contains(t, text.out, "(unchanged)")
+	assert.Contains(t, text.out, "certificate_until  2")
+}
 
 func TestKubeconfig_RealNodes(t *testing.T) {
 	ca := pki.New(t, "kubernetes")
