@@ -126,7 +126,7 @@ func TestKubeconfig_RealNodes(t *testing.T) {
 		node("plugin", kubeadm, strings.Replace(good, "  user:\n", "  user:\n    exec: {command: /bin/sh}\n", 1)),
 		node("huge", kubeadm, good+strings.Repeat("# x\n", 300_000)),
 		node("other", kubeadm, pki.New(t, "kubernetes").AdminConf(t, "https://127.0.0.1:6443", pki.NextYear())),
-		node("both", kubeadm, good),
+		node("both", kubeadm, good), node("nosudo", kubeadm, good),
 		node("free", kubeadm, good), node("none", kubeadm, good), node("password", kubeadm, good), node("gone", kubeadm, good),
 	}}
 	for i := range spec.Nodes {
@@ -149,14 +149,16 @@ func TestKubeconfig_RealNodes(t *testing.T) {
 		_, err := bench.Exec(t.Context(), name, "chmod", "600", kubeadm)
 		require.NoError(t, err)
 	}
-	_, err := bench.Exec(t.Context(), "node1", "mkdir", "-p", kubeadm) // a folder is none
+	_, err := bench.Exec(t.Context(), "nosudo", "sh", "-c", `rm "$(command -v sudo)"`) // as on a minimal Debian
+	require.NoError(t, err)
+	_, err = bench.Exec(t.Context(), "node1", "mkdir", "-p", kubeadm) // a folder is none
 	require.NoError(t, err)
 
 	t.Run("what is fetched", func(t *testing.T) {
 		d := newDesk(t, bench.InventoryPath, secrets...)
 		for name, source := range map[string]string{
 			"cp1": kubeadm, "k3s": "/etc/rancher/k3s/k3s.yaml", "rke2": "/etc/rancher/rke2/rke2.yaml", "k0s": "/var/lib/k0s/pki/admin.conf",
-			"microk8s": "/var/snap/microk8s/current/credentials/client.config", "free": kubeadm, "both": kubeadm, "soon": kubeadm,
+			"microk8s": "/var/snap/microk8s/current/credentials/client.config", "free": kubeadm, "both": kubeadm, "soon": kubeadm, "nosudo": kubeadm,
 		} {
 			got := d.runJSON(t, "--cp", name, "--no-verify", "--out", name+".kubeconfig", "--context", name)
 			port := "6443"

@@ -57,3 +57,45 @@ func TestLocateRefusesToChooseBetweenClusters(t *testing.T) {
 	_, err = kubeconfig.Locate(t.Context(), []nodeexec.Runner{none}, kubeconfig.Options{})
 	require.ErrorIs(t, err, kubeconfig.ErrNone)
 }
+
+// sudo is missing or refuses; the login user may be root all the same.
+func TestRootNeedsNoSudo(t *testing.T) {
+	conf := pki.New(t, "kubernetes").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())
+	node := func(uid string) *nodeexectest.Node {
+		return &nodeexectest.Node{NodeName: "cp1", Answer: func(c nodeexectest.Call) nodeexectest.Reply {
+			switch {
+			case c.Sudo:
+				return nodeexectest.Reply{Err: &nodeexec.Error{Node: "cp1", Kind: nodeexec.KindSudo, Detail: "sudo is not installed there"}}
+			case c.Argv[0] == "cat":
+				return nodeexectest.Reply{Stdout: conf}
+			case uid != "0":
+				return nodeexectest.Reply{ExitCode: 77}
+			}
+			return nodeexectest.Reply{Stdout: "sum /etc/kubernetes/admin.conf\n"}
+		}}
+	}
+	_, err := kubeconfig.Fetch(t.Context(), node("0"), kubeconfig.Options{})
+	require.NoError(t, err)
+	_, err = kubeconfig.Fetch(t.Context(), node("1000"), kubeconfig.Options{})
+	assert.EqualError(t, err, "cp1: sudo is not installed there")
+	assert.Equal(t, nodeexec.KindSudo, nodeexec.KindOf(err))
+}
+
+func TestFetchSaysWhyAFileCannotBeRead(t *testing.T) {
+	for stderr, says := range map[string]string{
+		"cat: /etc/kubernetes/admin.conf: Input/output error\n": "cp1: /etc/kubernetes/admin.conf: cannot be read: Input/output error",
+		"client-key-data: SECRET\n":                            "cp1: /etc/kubernetes/admin.conf: cannot be read",
+	} {
+		node := &nodeexectest.Node{NodeName: "cp1", Answer: func(c nodeexectest.Call) nodeexectest.Reply {
+			if c.Argv[0] == "cat" {
+				return nodeexectest.Reply{Stderr: stderr, ExitCode: 1}
+			}
+			return nodeexectest.Reply{Stdout: "sum /etc/kubernetes/admin.conf\n"}
+		}}
+		_, err := kubeconfig.Fetch(t.Context(), node, kubeconfig.Options{})
+		assert.EqualError(t, err, says)
+	}
+	broken := &nodeexectest.Node{NodeName: "cp1", Answer: func(nodeexectest.Call) nodeexectest.Reply { return nodeexectest.Reply{ExitCode: 2} }}
+	_, err := kubeconfig.Fetch(t.Context(), broken, kubeconfig.Options{})
+	assert.EqualError(t, err, "cp1: the search for a kubeconfig ended with exit code 2")
+}
