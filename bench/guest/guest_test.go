@@ -24,7 +24,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 }
 
 // One guest for the whole life of one: each step begins where the last ended.
-func TestLife(t *testing.T) {
+func TestGuestLife(t *testing.T) {
 	ctx := within(t, 20*time.Minute)
 	began := time.Now()
 	g := guest.Start(t, guest.Spec{
