@@ -23,7 +23,7 @@ func (g *Guest) own() []string {
 
 func plainSSH(identity string, port int) []string {
 	return []string{"-F", "/dev/null", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ConnectTimeout=120",
-		"-o", "ServerAliveInterval=15", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+		"-o", "ServerAliveInterval=30", "-o", "ServerAliveCountMax=20", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
 		"-o", "KexAlgorithms=curve25519-sha256", "-i", identity, "-p", fmt.Sprint(port)}
 }
 
