@@ -138,6 +138,7 @@
     Array.prototype.forEach.call(from.childNodes, function (n) { if (key(n)) byKey[" " + key(n)] = n; });
     Array.prototype.slice.call(to.childNodes).forEach(function (wanted) {
       var k = key(wanted), same = k ? byKey[" " + k] : at && !key(at) && at.nodeType === wanted.nodeType && at.nodeName === wanted.nodeName ? at : null;
+      if (k) delete byKey[" " + k]; // a contract may give an id twice
       if (same && same.nodeName === wanted.nodeName) {
         if (same === at) at = at.nextSibling; else from.insertBefore(same, at);
         morph(same, wanted);
