@@ -196,7 +196,7 @@ func (b *tab) shot(name string) {
 	if *shots == "" {
 		return
 	}
-	time.Sleep(200 * time.Millisecond) // the page's transitions
+	time.Sleep(1500 * time.Millisecond) // the page's transitions, and its first look at the portal
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	require.NoError(b, err)
 	require.NoError(b, os.WriteFile(filepath.Join(*shots, name+".png"), png, 0o644))
