@@ -30,6 +30,7 @@ python3:python3
 bats:bats
 shellcheck:shellcheck
 shfmt:shfmt
+chromium:chromium
 "
 
 PATH=$PATH:/usr/sbin:/sbin
