@@ -106,6 +106,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newExplainCmd(c, c.shimView),
 		newKubeconfigCmd(c),
 		newNodesCmd(c),
+		newPortalCmd(c),
 		newResolveCmd(c),
 		newVersionCmd(c),
 	)
