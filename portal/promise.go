@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,10 +10,12 @@ import (
 	"github.com/nestor-tools/nestor/contract/kube"
 )
 
-// fault is one thing that is not as promised.
+// fault is one thing that is not as promised. Its sentence is the last one
+// that was said before it.
 type fault struct {
-	reason Reason
-	remedy string
+	reason   Reason
+	remedy   string
+	evidence int // the place of the sentence that says it
 }
 
 // entryOf is what the contract alone says of an endpoint.
@@ -44,7 +47,7 @@ func (a *assessment) say(key phrase, args ...any) {
 }
 
 func (a *assessment) fault(reason Reason, remedy string) {
-	a.faults = append(a.faults, fault{reason, remedy})
+	a.faults = append(a.faults, fault{reason, remedy, len(a.entry.Evidence) - 1})
 }
 
 // needs notes that the verdict rests on a source, and tells whether there is
@@ -80,6 +83,8 @@ func (a *assessment) conclude() Entry {
 	switch {
 	case len(a.faults) > 0:
 		e.Verdict, e.Reason, e.Remedy = Drift, a.faults[0].reason, a.faults[0].remedy
+		deciding := e.Evidence[a.faults[0].evidence]
+		e.Evidence = slices.Insert(slices.Delete(e.Evidence, a.faults[0].evidence, a.faults[0].evidence+1), 0, deciding)
 		if e.Reason == NoService && !a.answers() || e.Reason == NoHostPort {
 			e.Verdict = Missing
 		}
@@ -207,7 +212,11 @@ func (a *assessment) place(p contract.Promise, local bool, behind *backends) {
 			return
 		}
 	}
-	scheme, from := p.Endpoint.URLScheme(p.Port.AppProtocol, p.Port.Name)
+	e := p.Endpoint
+	if !e.Exposed && e.Scheme == "" && e.Protocol != "http" && e.Protocol != "https" {
+		return // for machines that speak something else
+	}
+	scheme, from := e.URLScheme(p.Port.AppProtocol, p.Port.Name)
 	if scheme != "http" && scheme != "https" {
 		a.say("scheme-refused")
 		return
@@ -235,12 +244,11 @@ func (a *assessment) unexposed(p contract.Promise) {
 		a.fault(PortAmbiguous, explain(e.ID))
 		return
 	}
-	for _, candidate := range []string{e.Exposure.Service, e.Service + "-nodeport"} {
-		if s := a.find(e.Namespace, candidate); s != nil && candidate != e.Service {
-			a.say("was-node-port", s.Namespace, s.Name, s.Type)
-			a.fault(TypeChanged, kubectl("patch service", s.Namespace, s.Name, "-p", `{"spec":{"type":"NodePort"}}`))
-			return
-		}
+	// nothing of that name is on the nodes, or contract.Match had found it
+	if s := a.find(e.Namespace, cmp.Or(e.Exposure.Service, e.Service+"-nodeport")); s != nil {
+		a.say("was-node-port", s.Namespace, s.Name, s.Type)
+		a.fault(TypeChanged, kubectl("patch service", s.Namespace, s.Name, "-p", `{"spec":{"type":"NodePort"}}`))
+		return
 	}
 	a.say("no-exposing", p.Backend.Namespace, p.Backend.Name, string(p.Backend.Type))
 	a.fault(NoNodePort, expose(e, p.Backend))

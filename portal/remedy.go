@@ -1,10 +1,11 @@
 package portal
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -64,13 +65,11 @@ func expose(e *contract.Endpoint, backend *kube.Service) string {
 	if len(backend.Selector) == 0 {
 		return patchType(backend, kube.NodePortType)
 	}
-	flags := []string{"--type=NodePort", fmt.Sprintf("--name=%s-nodeport", backend.Name), fmt.Sprintf("--port=%d", e.Port)}
-	for _, p := range backend.Ports {
-		if p.Port == e.Port && p.Protocol == "TCP" && p.Target.Name != "" {
-			flags = append(flags, "--target-port="+p.Target.Name)
-		} else if p.Port == e.Port && p.Protocol == "TCP" && p.Target.Number != 0 {
-			flags = append(flags, fmt.Sprintf("--target-port=%d", p.Target.Number))
-		}
+	flags := []string{"--type", "NodePort", "--name", cmp.Or(e.Exposure.Service, backend.Name+"-nodeport"), "--port", strconv.Itoa(e.Port)}
+	if p := portOf(backend, e.Port); p != nil && p.Target.Name != "" {
+		flags = append(flags, "--target-port", p.Target.Name)
+	} else if p != nil && p.Target.Number != 0 {
+		flags = append(flags, "--target-port", strconv.Itoa(p.Target.Number))
 	}
 	return kubectl("expose service", backend.Namespace, backend.Name, flags...)
 }
