@@ -257,6 +257,7 @@ func TestContractIsReadAnew(t *testing.T) {
 	assert.Equal(t, 302, ask(s, "GET", "/go/new-ui").StatusCode, "the one of before holds")
 	assert.Contains(t, metrics(), "nestor_portal_contract_faulty 1")
 	assert.Contains(t, metrics(), `nestor_portal_contract_reloads_total{outcome="refused"} 1`)
+	assert.Contains(t, body(t, ask(s, "GET", "/")), "The contract&#39;s file has a fault", "the page says so")
 	require.NoError(t, os.Remove(filepath.Join(dir, "..data")))
 	eventually(func() bool { return strings.Contains(view().ContractProblem, "no such file") })
 	mount("..4", promise)
