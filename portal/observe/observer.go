@@ -30,7 +30,7 @@ type Options struct {
 	Silence   time.Duration // after which a watch without an event is ended and all is read again; 0: 90 s
 	Retry     time.Duration // the longest wait between two tries; 0: 5 s
 	Refresh   time.Duration // the greatest age of a snapshot, change or not; 0: 10 s
-	Rights    time.Duration // between two questions about Secrets; 0: 1 min
+	Rights    time.Duration // between two questions about Secrets; 0: 5 min
 }
 
 func (o Options) withDefaults() Options {
@@ -41,7 +41,7 @@ func (o Options) withDefaults() Options {
 	o.Silence = cmp.Or(o.Silence, 90*time.Second)
 	o.Retry = cmp.Or(o.Retry, 5*time.Second)
 	o.Refresh = cmp.Or(o.Refresh, 10*time.Second)
-	o.Rights = cmp.Or(o.Rights, time.Minute)
+	o.Rights = cmp.Or(o.Rights, 5*time.Minute)
 	return o
 }
 

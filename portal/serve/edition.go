@@ -19,11 +19,14 @@ const mostHosts = 16
 // host by which browsers come, and its page in each language, made when first
 // asked for and then kept.
 type edition struct {
+	salt     []byte
 	snapshot *portal.Snapshot
 	contract *contract.Contract
 	problem  string
 	options  portal.Options
 	hosts    map[string]bool // those of the nodes, as portal.Host writes them
+
+	making sync.Mutex // held while a view is made, so that one is made at a time
 
 	mu    sync.Mutex
 	views map[string]*shown // by host; that of "" always is there
@@ -49,8 +52,8 @@ type page struct {
 
 // newEdition makes the view for no host in particular, and anew what was asked
 // for of the earlier edition since a moment.
-func newEdition(snapshot *portal.Snapshot, c *contract.Contract, problem string, options portal.Options, earlier *edition, since time.Time) (*edition, error) {
-	e := &edition{snapshot: snapshot, contract: c, problem: problem, options: options, hosts: map[string]bool{}, views: map[string]*shown{}}
+func newEdition(salt []byte, snapshot *portal.Snapshot, c *contract.Contract, problem string, options portal.Options, earlier *edition, since time.Time) (*edition, error) {
+	e := &edition{salt: salt, snapshot: snapshot, contract: c, problem: problem, options: options, hosts: map[string]bool{}, views: map[string]*shown{}}
 	for _, node := range snapshot.Nodes {
 		e.know(node.Name)
 		for _, address := range node.Addresses {
@@ -103,13 +106,16 @@ func (e *edition) to(host string, now time.Time) (*shown, error) {
 	if !ok || !e.hosts[cleaned] {
 		cleaned = ""
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.views[cleaned]
+	s := e.made(cleaned)
 	if s == nil {
-		var err error
-		if s, err = e.showLocked(cleaned, &e.views[""].view); err != nil {
-			return nil, err
+		// Those who ask for what is made already do not wait.
+		e.making.Lock()
+		defer e.making.Unlock()
+		if s = e.made(cleaned); s == nil {
+			var err error
+			if s, err = e.show(cleaned, &e.whole().view); err != nil {
+				return nil, err
+			}
 		}
 	}
 	s.mu.Lock()
@@ -118,20 +124,17 @@ func (e *edition) to(host string, now time.Time) (*shown, error) {
 	return s, nil
 }
 
+func (e *edition) made(host string) *shown {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.views[host]
+}
+
 // whole is what is shown to no host in particular.
-func (e *edition) whole() *shown {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.views[""]
-}
+func (e *edition) whole() *shown { return e.made("") }
 
+// show makes the view for a host.
 func (e *edition) show(host string, previous *portal.View) (*shown, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.showLocked(host, previous)
-}
-
-func (e *edition) showLocked(host string, previous *portal.View) (*shown, error) {
 	o := e.options
 	o.BrowserHost, o.Previous = host, previous
 	s := &shown{view: portal.Judge(e.contract, e.snapshot, o), entries: map[string]*portal.Entry{}, pages: map[portal.Lang]*page{}}
@@ -150,11 +153,13 @@ func (e *edition) showLocked(host string, previous *portal.View) (*shown, error)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(content)
+	sum := sha256.Sum256(append(content, e.salt...))
 	s.tag = hex.EncodeToString(sum[:12])
 	if s.json, err = json.Marshal(s.view); err != nil {
 		return nil, err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if len(e.views) >= mostHosts {
 		for other := range e.views {
 			if other != "" {

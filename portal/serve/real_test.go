@@ -75,7 +75,7 @@ func run(t *testing.T, access cptest.Access) *page {
 	before := goleak.IgnoreCurrent()
 	config, err := clientcmd.BuildConfigFromFlags("", access.WriteKubeconfig(t))
 	require.NoError(t, err)
-	observer, err := observe.New(config, observe.Options{})
+	observer, err := observe.New(config, observe.Options{Rights: 2 * time.Second})
 	require.NoError(t, err)
 	contract, err := serve.OpenContract(filepath.Join(deploy, "contract"))
 	require.NoError(t, err)
@@ -192,9 +192,9 @@ func TestPortalOnARealAPI(t *testing.T) {
 		// In one namespace only, as such things happen.
 		cluster.Kubectl(t, "-n", "portal", "create", "role", "oops", "--verb=get", "--resource=secrets")
 		cluster.Kubectl(t, "-n", "portal", "create", "rolebinding", "oops", "--role=oops", "--serviceaccount=portal:portal")
-		require.Eventually(t, func() bool { return p.view().SecretsReadable }, 5*time.Minute, time.Second)
+		require.Eventually(t, func() bool { return p.view().SecretsReadable }, time.Minute, 200*time.Millisecond)
 		cluster.Kubectl(t, "-n", "portal", "delete", "rolebinding", "oops")
-		require.Eventually(t, func() bool { return !p.view().SecretsReadable }, 5*time.Minute, time.Second)
+		require.Eventually(t, func() bool { return !p.view().SecretsReadable }, time.Minute, 200*time.Millisecond)
 	})
 
 	t.Run("a Service made anew", func(t *testing.T) {

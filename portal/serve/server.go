@@ -3,7 +3,9 @@ package serve
 import (
 	"container/list"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -55,6 +57,7 @@ const (
 type Server struct {
 	options     Options
 	allowed     map[string]bool
+	salt        []byte // of tags: what this build makes of nothing
 	edition     atomic.Pointer[edition]
 	ready       atomic.Bool
 	requests    *prometheus.CounterVec
@@ -84,6 +87,13 @@ func New(o Options) (*Server, error) {
 			s.allowed[host] = true
 		}
 	}
+	salt := sha256.New()
+	for _, lang := range portal.Languages() {
+		if err := portal.Page(salt, &portal.View{}, portal.PageOptions{Lang: lang, Inline: true}); err != nil {
+			return nil, err
+		}
+	}
+	s.salt = salt.Sum(nil)
 	if err := s.publish(); err != nil {
 		return nil, err
 	}
@@ -141,6 +151,9 @@ func (s *Server) follow(ctx context.Context) {
 		if err := s.publish(); err != nil {
 			s.log.Error("the page could not be made; the one of before is shown", "error", err)
 		}
+		if settled == nil {
+			s.ready.Store(true)
+		}
 		wait := time.NewTimer(spacing)
 		select {
 		case <-ctx.Done():
@@ -154,7 +167,6 @@ func (s *Server) follow(ctx context.Context) {
 				return
 			case <-settled:
 				settled, again = nil, true
-				s.ready.Store(true)
 			case <-changed:
 				again = true
 			case <-poll.C:
@@ -177,12 +189,18 @@ func (s *Server) reload() bool {
 	return true
 }
 
-// publish makes an edition of the present snapshot and contract.
-func (s *Server) publish() error {
+// publish makes an edition of the present snapshot and contract. It survives
+// data that nobody thought of: a page that is old is better than none.
+func (s *Server) publish() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("judge the cluster: %v", p)
+		}
+	}()
 	now := time.Now()
 	present, problem := s.options.Contract.Present()
 	earlier := s.edition.Load()
-	e, err := newEdition(s.options.Cluster.Snapshot(), present, problem, portal.Options{
+	e, err := newEdition(s.salt, s.options.Cluster.Snapshot(), present, problem, portal.Options{
 		Today: now, Profile: s.options.Profile, AccessHosts: s.options.AccessHosts,
 	}, earlier, now.Add(-kept))
 	if err != nil {
