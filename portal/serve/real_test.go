@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nestor-tools/nestor/bench/cptest"
@@ -70,12 +70,11 @@ type page struct {
 }
 
 // run serves with the observer and the contract of the deployment.
-func run(t *testing.T, access cptest.Access) *page {
+func run(t *testing.T, access cptest.Access, o observe.Options) *page {
 	t.Helper()
-	before := goleak.IgnoreCurrent()
 	config, err := clientcmd.BuildConfigFromFlags("", access.WriteKubeconfig(t))
 	require.NoError(t, err)
-	observer, err := observe.New(config, observe.Options{Rights: 2 * time.Second})
+	observer, err := observe.New(config, o)
 	require.NoError(t, err)
 	contract, err := serve.OpenContract(filepath.Join(deploy, "contract"))
 	require.NoError(t, err)
@@ -94,16 +93,27 @@ func run(t *testing.T, access cptest.Access) *page {
 		cancel()
 		require.NoError(t, <-served)
 		<-observed
-		http.DefaultClient.CloseIdleConnections()
-		// The proxy of the test serves on.
-		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("net/http.(*Server).Serve"), goleak.IgnoreAnyFunction("net/http.(*conn).serve"),
-			goleak.IgnoreAnyFunction("net/http.(*Transport).dialConn"), goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"), goleak.IgnoreAnyFunction("net/http.(*http2serverConn).serve"),
-			goleak.IgnoreAnyFunction("net/http.(*http2ClientConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*http2clientConnReadLoop).run"))
 	})
 	p := &page{t, "http://" + listener.Addr().String()}
 	p.eventually("ready", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
 	return p
+}
+
+// nothingLeft tells of goroutines of a portal that has stopped. Those of the
+// API server's process and of its proxy are the test's own.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	stacks := make([]byte, 16<<20)
+	require.Eventually(t, func() bool {
+		text := string(stacks[:runtime.Stack(stacks, true)])
+		for _, part := range []string{"nestor/portal/observe.", "nestor/portal/serve.", "k8s.io/client-go/"} {
+			if strings.Contains(text, part) {
+				t.Logf("still there: %s", part)
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, time.Second)
 }
 
 func (p *page) get(path string) (int, string) {
@@ -152,14 +162,22 @@ func link(cluster *cptest.Cluster, t *testing.T) string {
 	return "http://192.0.2.11:" + port
 }
 
-// recreate makes the Service anew, with another nodePort.
-func recreate(t *testing.T, cluster *cptest.Cluster) (link_ string) {
+// recreate makes the Service anew, and gives the link to its other nodePort.
+func recreate(t *testing.T, cluster *cptest.Cluster) string {
 	t.Helper()
+	const services = "/api/v1/namespaces/portal/services"
 	before := link(cluster, t)
 	for range 5 {
-		cluster.Kubectl(t, "-n", "portal", "delete", "svc", "portal")
-		cluster.Kubectl(t, "apply", "-k", deploy)
-		if now := link(cluster, t); now != before {
+		code, answer := cluster.Do(t, "DELETE", services+"/portal", "")
+		require.Equal(t, http.StatusOK, code, "%s", answer)
+		code, answer = cluster.Do(t, "POST", services, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"portal"},
+			"spec":{"type":"NodePort","selector":{"app.kubernetes.io/name":"portal"},"ports":[{"name":"http","port":80,"targetPort":"http"}]}}`)
+		require.Equal(t, http.StatusCreated, code, "%s", answer)
+		var made struct {
+			Spec struct{ Ports []struct{ NodePort int } }
+		}
+		require.NoError(t, json.Unmarshal(answer, &made))
+		if now := fmt.Sprintf("http://192.0.2.11:%d", made.Spec.Ports[0].NodePort); now != before {
 			return now
 		}
 	}
@@ -177,8 +195,9 @@ func TestPortalOnARealAPI(t *testing.T) {
 	code, _ = access.Do(t, "GET", "/api/v1/pods", "")
 	assert.Equal(t, http.StatusForbidden, code)
 
+	t.Cleanup(func() { nothingLeft(t) })
 	proxy := cluster.Proxy(t)
-	p := run(t, access.Via(proxy))
+	p := run(t, access.Via(proxy), observe.Options{Rights: 2 * time.Second})
 
 	t.Run("as its ServiceAccount", func(t *testing.T) {
 		assert.Equal(t, link(cluster, t), p.entry().URL)
@@ -237,8 +256,17 @@ func TestPortalOnARealAPI(t *testing.T) {
 
 	t.Run("bookmarks that never come", func(t *testing.T) {
 		proxy.Set(faultproxy.Fault{Kind: faultproxy.NoBookmark})
-		other := run(t, access.Via(proxy)) // which is ready, and so has read all
+		other := run(t, access.Via(proxy), observe.Options{}) // which is ready, and so has read all
 		assert.Equal(t, portal.Match, other.entry().Verdict)
+		proxy.Set()
+	})
+
+	t.Run("a watch that stays silent", func(t *testing.T) {
+		proxy.Set(faultproxy.Fault{Kind: faultproxy.Silent})
+		other := run(t, access.Via(proxy), observe.Options{Silence: 3 * time.Second})
+		want := recreate(t, cluster)
+		other.eventually("right all the same", func() bool { return other.entry().URL == want })
+		assert.Positive(t, proxy.Hits(faultproxy.Silent))
 		proxy.Set()
 	})
 
