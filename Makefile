@@ -18,6 +18,11 @@ help: ## Say what can be made
 build: ## Build bin/nestor
 	@$(GO) build -ldflags '-s -w' -o bin/nestor ./cmd/nestor
 
+.PHONY: image
+image: ## Write bin/nestor-image.tar, a container image from scratch, without a daemon
+	@CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags '-s -w' -o bin/nestor-linux ./cmd/nestor
+	@$(GO) run ./bench/image
+
 .PHONY: demo
 demo: build ## Discover this machine and two loopback ssh nodes where sshd is installed, write a portal's page
 	@bench/demo.sh
