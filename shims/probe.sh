@@ -303,7 +303,7 @@ without_headers() {
 
 read_virt() {
   item detect systemd-detect-virt
-  for path in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name; do file "$path"; done
+  for path in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name /sys/class/dmi/id/product_uuid; do file "$path"; done
 }
 
 read_units() {
