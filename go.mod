@@ -3,6 +3,7 @@ module github.com/nestor-tools/nestor
 go 1.26.0
 
 require (
+	github.com/gofrs/flock v0.13.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/rogpeppe/go-internal v1.14.1

@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"time"
@@ -170,12 +169,11 @@ func (c *Config) REST() *rest.Config {
 	}
 }
 
-// Format prints the names and the server, whatever the verb.
-func (c *Config) Format(s fmt.State, _ rune) {
+// Format prints the names and the server, whatever the verb. It is the value's
+// too: a Config that was copied shows no more.
+func (c Config) Format(s fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(s, "kubeconfig{context: %s, server: %s}", c.context, c.server)
 }
-
-var _ fmt.Formatter = (*Config)(nil)
 
 // Fingerprints are the SHA-256 sums of the public keys of PEM certificates,
 // sorted, written as kubeadm's --discovery-token-ca-cert-hash is
@@ -193,5 +191,3 @@ func Fingerprints(text []byte) ([]string, error) {
 	slices.Sort(sums)
 	return slices.Compact(sums), nil
 }
-
-var _ io.Writer = (*bounded)(nil)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +107,7 @@ func reach(ctx context.Context, c *Config, server string) (*Config, error) {
 	if cert.VerifyHostname(u.Hostname()) != nil {
 		at.tlsServerName = c.certified()
 		if cert.VerifyHostname(at.tlsServerName) != nil {
-			return nil, fmt.Errorf("%w: its certificate is neither for %s nor for %s, but for %s", ErrNoAnswer, u.Hostname(), at.tlsServerName, strings.Join(names(cert), ", "))
+			return nil, fmt.Errorf("%w under a name that can be checked: its certificate is for %s, not for %s or the kubeconfig's own %s", ErrNoAnswer, strings.Join(names(cert), ", "), u.Hostname(), at.tlsServerName)
 		}
 	}
 	return at, ask(ctx, at.REST())
@@ -117,7 +118,8 @@ func names(cert *x509.Certificate) []string {
 	for _, ip := range cert.IPAddresses {
 		list = append(list, ip.String())
 	}
-	return list
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // serverCertificate is the certificate that the server shows, checked against

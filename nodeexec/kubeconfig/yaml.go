@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -206,7 +207,7 @@ func part(root *yaml.Node, list, of, name string) (*yaml.Node, error) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
 		switch why := tied[key.Value]; {
-		case contains(portable[of], key.Value), key.Value == "insecure-skip-tls-verify" && value.Value == "false":
+		case slices.Contains(portable[of], key.Value), key.Value == "insecure-skip-tls-verify" && value.Value == "false":
 		case why != "":
 			return nil, fmt.Errorf("%w: its %s (line %d) %s", ErrNotPortable, key.Value, key.Line, why)
 		default: // the key itself could be a piece of a secret
@@ -216,22 +217,13 @@ func part(root *yaml.Node, list, of, name string) (*yaml.Node, error) {
 	return m, nil
 }
 
-func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
-
 // data gives the bytes that stand under a key in base64.
 func data(m *yaml.Node, key string) ([]byte, error) {
 	s, err := text(m, key)
 	if err != nil || s == "" {
 		return nil, err
 	}
-	b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
+	b, err := decode64(s)
 	if err != nil {
 		return nil, invalid("its %s is no base64: it may be cut short", key)
 	}
@@ -250,6 +242,11 @@ func (c *Config) fields(of string) []field {
 		return []field{{"client-certificate-data", encoded(c.cert)}, {"client-key-data", encoded(c.key)}, {"token", c.token}}
 	}
 	return []field{{"cluster", c.cluster}, {"namespace", c.namespace}, {"user", c.user}}
+}
+
+// decode64 reads base64 that may be folded over several lines.
+func decode64(s string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
 }
 
 func encoded(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
@@ -299,3 +296,125 @@ func encode(n *yaml.Node) ([]byte, error) {
 	}
 	return b.Bytes(), e.Close()
 }
+
+// held is what a user's kubeconfig has under the names of c.
+type held struct {
+	cluster, user, context bool
+	server                 string
+	ca                     []byte // of the cluster's entry
+	caFile                 string // named by it in place of ca
+	contexts               []binding
+	current                string
+}
+
+// binding is what a context of the file joins.
+type binding struct{ name, cluster, user string }
+
+// hold reads what a user's kubeconfig says of the names of c. Nothing else of
+// it has to make sense.
+func hold(b []byte, c *Config) (h held, err error) {
+	doc, err := open(b)
+	if err != nil {
+		return held{}, err
+	}
+	root := doc.Content[0]
+	if h.current, err = text(root, "current-context"); err != nil {
+		return held{}, err
+	}
+	cluster, err := entry(root, "clusters", "cluster", c.cluster)
+	if err != nil {
+		return held{}, err
+	}
+	if h.cluster = cluster != nil; h.cluster {
+		if h.ca, err = data(cluster, "certificate-authority-data"); err != nil {
+			return held{}, err
+		}
+		if h.caFile, err = text(cluster, "certificate-authority"); err != nil {
+			return held{}, err
+		}
+		if h.server, err = text(cluster, "server"); err != nil {
+			return held{}, err
+		}
+	}
+	user, err := entry(root, "users", "user", c.user)
+	if err != nil {
+		return held{}, err
+	}
+	context, err := entry(root, "contexts", "context", c.context)
+	if err != nil {
+		return held{}, err
+	}
+	h.user, h.context = user != nil, context != nil
+	h.contexts, err = bindings(root)
+	return h, err
+}
+
+// bindings are the contexts of a kubeconfig.
+func bindings(root *yaml.Node) (list []binding, err error) {
+	items, err := at(root, "contexts")
+	if err != nil || null(items) {
+		return nil, err
+	}
+	for _, item := range items.Content { // entry has seen that it is a list of mappings
+		item = target(item)
+		var b binding
+		if b.name, err = text(item, "name"); err != nil {
+			return nil, err
+		}
+		context, err := at(item, "context")
+		if err != nil {
+			return nil, err
+		}
+		if context == nil || context.Kind != yaml.MappingNode {
+			continue
+		}
+		if b.cluster, err = text(context, "cluster"); err != nil {
+			return nil, err
+		}
+		if b.user, err = text(context, "user"); err != nil {
+			return nil, err
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// masked is a kubeconfig as people may see it: its values sorted out by tell,
+// which is asked for each scalar below an entry with the key above it.
+func masked(b []byte, tell func(key, value string) string) (string, error) {
+	doc, err := open(b)
+	if err != nil {
+		return "", err
+	}
+	var walk func(n *yaml.Node, key string, secret bool)
+	walk = func(n *yaml.Node, key string, secret bool) {
+		n.HeadComment, n.LineComment, n.FootComment, n.Anchor = "", "", "", "" // a comment may hold a secret too
+		switch n.Kind {
+		case yaml.ScalarNode:
+			if s := n.Value; !null(n) && (secret || slices.Contains(shownOtherwise, key)) {
+				*n = *str(tell(key, s))
+			}
+		case yaml.AliasNode:
+			*n = *str("(alias)")
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				k := n.Content[i]
+				k.HeadComment, k.LineComment, k.FootComment = "", "", ""
+				walk(n.Content[i+1], k.Value, secret && !slices.Contains(public, k.Value) || k.Value == "user" && n.Content[i+1].Kind == yaml.MappingNode)
+			}
+		default:
+			for _, item := range n.Content {
+				walk(item, key, secret)
+			}
+		}
+	}
+	walk(doc.Content[0], "", false)
+	text, err := encode(doc.Content[0])
+	return string(text), err
+}
+
+// What is shown of a user, and what is shown by its meaning.
+var (
+	public         = []string{"client-certificate", "client-key", "tokenFile", "username"}
+	shownOtherwise = []string{"certificate-authority-data", "client-certificate-data", "client-key-data", "token", "password"}
+)
