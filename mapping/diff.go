@@ -142,10 +142,13 @@ const notAsked = "not asked"
 const none = "none"
 
 func nodeState(n *Node) string {
-	if n.Facts == nil && n.Error != nil {
+	switch {
+	case n.Facts != nil:
+		return "read"
+	case n.Error != nil:
 		return n.Error.Kind
 	}
-	return "read"
+	return notAsked
 }
 
 // tree is a value as generic JSON.

@@ -34,11 +34,21 @@ func (t Topology) WithoutAPI(why Observed[cluster.API]) Topology {
 	return t
 }
 
+// JoinOptions say what else is known of the nodes.
+type JoinOptions struct {
+	// Others are nodes of the inventory that were not asked: their name and
+	// Address count. The API's nodes that are theirs are left out.
+	Others []Node
+
+	// Alone tells that no node was asked at all, so that a node of the API
+	// that the topology does not have is nothing to remark on.
+	Alone bool
+}
+
 // WithAPI adds what the API says: its half of the topology, and each node's
 // place in it. A node of the API that none of the topology's is, is added
-// without facts, except where it is one of others: nodes of the inventory
-// that were not asked, of which name and Address count.
-func (t Topology) WithAPI(s cluster.Snapshot, others []Node) Topology {
+// without facts.
+func (t Topology) WithAPI(s cluster.Snapshot, o JoinOptions) Topology {
 	api := fact.Present(cluster.About(s))
 	half := cluster.Map(s)
 	t.API, t.Cluster = &api, &half
@@ -51,7 +61,7 @@ func (t Topology) WithAPI(s cluster.Snapshot, others []Node) Topology {
 		}
 		return t
 	}
-	joined := joinNodes(append(slices.Clone(t.Nodes), others...), all)
+	joined := joinNodes(append(slices.Clone(t.Nodes), o.Others...), all)
 	names := map[string]bool{}
 	for i, n := range t.Nodes {
 		j := joined.of[i]
@@ -68,10 +78,36 @@ func (t Topology) WithAPI(s cluster.Snapshot, others []Node) Topology {
 		if names[name] { // an inventory's node of this name is another machine
 			name = "api:" + name
 		}
-		t.Nodes = append(t.Nodes, Node{Name: name, Kubernetes: &place, Error: &Failure{Kind: NotInInventory, Message: n.Name + ": a node of the API that the inventory does not have"}})
+		added := Node{Name: name, Kubernetes: &place}
+		if !o.Alone {
+			added.Error = &Failure{Kind: NotInInventory, Message: n.Name + ": a node of the API that the inventory does not have"}
+		}
+		t.Nodes = append(t.Nodes, added)
 	}
-	nodes := NewTopology(t.Nodes).Nodes
-	t.Nodes = nodes
+	t.Nodes = NewTopology(t.Nodes).Nodes
+	return t
+}
+
+// NodesOnly is the topology without its API half.
+func (t Topology) NodesOnly() Topology {
+	t.API, t.Cluster = nil, nil
+	t.Nodes = slices.DeleteFunc(slices.Clone(t.Nodes), func(n Node) bool { return n.Error != nil && n.Error.Kind == NotInInventory })
+	for i := range t.Nodes {
+		t.Nodes[i].Kubernetes = nil
+	}
+	return t
+}
+
+// APIOnly is the topology as one would be for which no node was asked: its
+// API half, and the nodes as the API knows them.
+func (t Topology) APIOnly() Topology {
+	var nodes []Node
+	for _, n := range t.Nodes {
+		if n.Kubernetes != nil && n.Kubernetes.State == fact.IsPresent {
+			nodes = append(nodes, Node{Name: n.Kubernetes.Value.Name, Kubernetes: n.Kubernetes})
+		}
+	}
+	t.Nodes = NewTopology(nodes).Nodes
 	return t
 }
 

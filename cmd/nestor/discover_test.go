@@ -62,7 +62,7 @@ func TestDiscover_RealNodes(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line, of the one that is missing: %s", got.stderr)
 	require.Contains(t, got.stderr, "gone1")
 	require.Contains(t, got.stderr, "refused")
-	require.Equal(t, 9, strings.Count(got.out, "\n"), "a table: %s", got.out)
+	require.Equal(t, 11, strings.Count(got.out, "\n"), "a table: %s", got.out)
 
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -36,12 +36,18 @@ const (
 	apiParallel = 4
 )
 
+// Why an API could not be asked.
+var (
+	ErrNoAnswer    = errors.New("it does not answer")
+	ErrCredentials = errors.New("it takes the credentials for nobody's")
+)
+
 // ReadAPI reads what a topology needs of the API, page by page, and of most
 // objects their names alone. It only lists, and never Secrets or ConfigMaps. A
 // resource that may not be read, is not there or does not answer says so in
 // the snapshot and costs the others nothing. The error is of a server that
 // could not be asked at all: it did not answer, or took the credentials for
-// nobody's.
+// nobody's; it matches ErrNoAnswer or ErrCredentials then.
 func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Snapshot, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 30 * time.Second
@@ -52,7 +58,7 @@ func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Sn
 	}
 	var s cluster.Snapshot
 	if s.Version, err = r.version(ctx); err != nil {
-		return s, fmt.Errorf("kubernetes API: %s", reason(err, o.Timeout/3))
+		return s, unanswered(err, o.Timeout/3)
 	}
 	ways := make([]fact.Observed[[]cluster.Place], len(cluster.Ways()))
 	var group sync.WaitGroup
@@ -111,6 +117,13 @@ func (r *reader) version(ctx context.Context) (fact.Observed[string], error) {
 		return fact.Observed[string]{}, err
 	}
 	return parseVersion(body)
+}
+
+func unanswered(err error, timeout time.Duration) error {
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("kubernetes API: %w", ErrCredentials)
+	}
+	return fmt.Errorf("kubernetes API: %w: %s", ErrNoAnswer, reason(err, timeout))
 }
 
 // read lists one resource, page by page. A list that outlived the server's
