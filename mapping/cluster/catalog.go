@@ -16,7 +16,7 @@ var layerNames = []string{Socle, Monitoring, GitOps, DataOps, Rest}
 // rule tells one component.
 type rule struct {
 	name, layer string
-	images      string // endings of image repositories, with blanks between
+	images      string // endings of image repositories, with blanks between; the first has the component's version
 	groups      string // API groups, or their endings, of its resource definitions
 	namespaces  string // where it lives by custom
 	labels      string // app.kubernetes.io/name or part-of; its name always counts
@@ -62,7 +62,8 @@ var rules = []rule{
 	{"node-feature-discovery", Socle, "nfd/node-feature-discovery", "nfd.k8s-sigs.io", "node-feature-discovery", ""},
 	{"nvidia-gpu-operator", Socle, "nvidia/gpu-operator nvidia/k8s-device-plugin", "nvidia.com", "gpu-operator", ""},
 	{"system-upgrade-controller", Socle, "rancher/system-upgrade-controller", "upgrade.cattle.io", "system-upgrade", ""},
-	{"k3s", Socle, "rancher/klipper-helm rancher/klipper-lb", "k3s.cattle.io helm.cattle.io", "", ""},
+	{"k3s", Socle, "", "k3s.cattle.io helm.cattle.io", "", ""},
+	{"klipper-lb", Socle, "rancher/klipper-lb", "", "", ""},
 
 	// Monitoring and logs.
 	{"prometheus-operator", Monitoring, "prometheus-operator/prometheus-operator", "monitoring.coreos.com", "", ""},
@@ -169,6 +170,10 @@ var helpers = rule{name: "sidecar", images: `sig-storage/csi-provisioner sig-sto
 	sig-storage/csi-snapshotter sig-storage/csi-node-driver-registrar sig-storage/livenessprobe csiaddons/k8s-sidecar
 	kiwigrid/k8s-sidecar brancz/kube-rbac-proxy kubebuilder/kube-rbac-proxy oauth2-proxy/oauth2-proxy
 	prometheus-operator/prometheus-config-reloader istio/proxyv2 linkerd/proxy`}
+
+// parts are the components that others bring along: one that is labelled as
+// part of another is that one's.
+const parts = " redis valkey postgresql mariadb mysql mongodb rabbitmq elastic minio "
 
 // system are the namespaces of Kubernetes itself.
 const system = "kube-system kube-public kube-node-lease default"

@@ -134,21 +134,25 @@ func Sources(part string) []string {
 	return nil
 }
 
-// sum puts the state of several resources together: present when one of them
-// was read, else the first that was not.
-func sum[T any](value T, sources ...Observed[none]) Observed[T] {
-	for _, state := range []fact.State{fact.IsPresent, fact.IsDenied, fact.IsUnknown, fact.IsAbsent} {
+// sum is a list that rests on several sources: present when one of them was
+// read. An empty one is known to be empty only when all were.
+func sum[T any](list []T, sources ...Observed[none]) Observed[[]T] {
+	order := []fact.State{fact.IsPresent, fact.IsDenied, fact.IsUnknown, fact.IsAbsent}
+	if len(list) == 0 {
+		order = []fact.State{fact.IsDenied, fact.IsUnknown, fact.IsPresent, fact.IsAbsent}
+	}
+	for _, state := range order {
 		for _, s := range sources {
 			switch {
 			case s.State != state:
 			case state == fact.IsPresent:
-				return fact.Present(value)
+				return fact.Present(list)
 			default:
-				return Observed[T]{State: s.State, Why: s.Why}
+				return Observed[[]T]{State: s.State, Why: s.Why}
 			}
 		}
 	}
-	return fact.Unknown[T]("nothing was asked")
+	return fact.Unknown[[]T]("nothing was asked")
 }
 
 // none is the value of a source whose state alone counts.

@@ -72,7 +72,7 @@ func (s Service) exposures() []Exposure {
 		port.Kind = "NodePort"
 		list = append(list, port)
 	}
-	if len(s.ExternalIPs) > 0 {
+	if len(s.ExternalIPs) > 0 && s.Type != "ExternalName" { // that is a name in DNS, and nothing else
 		external := e
 		external.Kind, external.Addresses, external.Ports = "ExternalIP", sorted(s.ExternalIPs), nil
 		for _, p := range s.Ports {

@@ -27,15 +27,16 @@ func parseImage(name string) image {
 // find looks the repository up by its longest ending that is known, so that a
 // mirror's prefix does not matter. An ending of one word must be the whole
 // name, or an official image: too many are called "registry".
-func (i image) find(known map[string]*rule) *rule {
+func (i image) find(known map[string]*rule) (r *rule, ending string) {
 	last := len(i.path) - 1
 	for at := range i.path {
 		if at == last && at > 0 && i.path[at-1] != "library" {
 			break
 		}
-		if r := known[strings.Join(i.path[at:], "/")]; r != nil {
-			return r
+		ending := strings.Join(i.path[at:], "/")
+		if r := known[ending]; r != nil {
+			return r, ending
 		}
 	}
-	return nil
+	return nil, ""
 }

@@ -22,7 +22,10 @@ type recognised struct {
 
 // finding is what was seen of one component.
 type finding struct {
-	versions, namespaces, workloads, groups map[string]bool
+	versions map[string]bool // of the image that stands first in the rule
+	others   map[string]bool // of its other images, and of labels
+
+	namespaces, workloads, groups map[string]bool
 }
 
 func recognise(s Snapshot) recognised {
@@ -62,7 +65,7 @@ func recognise(s Snapshot) recognised {
 func (r recognised) finding(known *rule) *finding {
 	f := r.found[known]
 	if f == nil {
-		f = &finding{versions: map[string]bool{}, namespaces: map[string]bool{}, workloads: map[string]bool{}, groups: map[string]bool{}}
+		f = &finding{versions: map[string]bool{}, others: map[string]bool{}, namespaces: map[string]bool{}, workloads: map[string]bool{}, groups: map[string]bool{}}
 		r.found[known] = f
 	}
 	return f
@@ -71,30 +74,22 @@ func (r recognised) finding(known *rule) *finding {
 // workload asks what a workload is: the first of its containers that is no
 // mere sidecar says so, by its image; else its labels do.
 func (r *recognised) workload(w Workload) {
-	var main, first image
-	var known *rule
-	for i, c := range w.Containers {
-		parsed := parseImage(c.Image)
-		if i == 0 {
-			first = parsed
-		}
-		if parsed.find(sidecars) != nil {
-			continue
-		}
-		main, known = parsed, parsed.find(byImage)
-		break
-	}
-	if main.path == nil { // sidecars alone, as in a driver's controller
-		main, known = first, first.find(byImage)
-	}
+	main := w.main()
+	known, ending := main.find(byImage)
+	whole := byName[w.Labels["app.kubernetes.io/part-of"]]
 	version := main.tag
-	if known == nil {
-		version = w.Labels["app.kubernetes.io/version"] // the image is somebody's own
-		for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/part-of"} {
-			if known = byName[w.Labels[label]]; known != nil {
-				break
-			}
+	switch {
+	case known != nil && whole != nil && strings.Contains(parts, " "+known.name+" "):
+		if known != whole { // its own Redis says nothing of its version
+			known, ending, version = whole, "", ""
 		}
+	case known == nil: // the image is somebody's own
+		version = w.Labels["app.kubernetes.io/version"]
+		if known = byName[w.Labels["app.kubernetes.io/name"]]; known == nil {
+			known = whole
+		}
+	case version == "":
+		version = w.Labels["app.kubernetes.io/version"]
 	}
 	if known == nil {
 		o := Object{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
@@ -107,12 +102,29 @@ func (r *recognised) workload(w Workload) {
 	f := r.finding(known)
 	f.workloads[w.Kind+" "+w.Namespace+"/"+w.Name] = true
 	f.namespaces[w.Namespace] = true
-	if version == "" {
-		version = w.Labels["app.kubernetes.io/version"]
-	}
-	if version != "" {
+	switch {
+	case version == "":
+	case ending != "" && strings.Fields(known.images)[0] == ending:
 		f.versions[version] = true
+	default:
+		f.others[version] = true
 	}
+}
+
+// main is the image that says what the workload is; where all are sidecars,
+// as in a driver's controller, the first.
+func (w Workload) main() image {
+	var first image
+	for i, c := range w.Containers {
+		parsed := parseImage(c.Image)
+		if i == 0 {
+			first = parsed
+		}
+		if sidecar, _ := parsed.find(sidecars); sidecar == nil {
+			return parsed
+		}
+	}
+	return first
 }
 
 func (r recognised) catalog() Observed[[]Component] {
@@ -126,6 +138,8 @@ func (r recognised) catalog() Observed[[]Component] {
 		switch {
 		case len(f.versions) > 0:
 			c.Version = fact.Present(strings.Join(keys(f.versions), ", "))
+		case len(f.others) > 0:
+			c.Version = fact.Present(strings.Join(keys(f.others), ", "))
 		case len(f.workloads) > 0:
 			c.Version = fact.Unknown[string]("its images have no tag, and its workloads no version label")
 		default:
@@ -138,27 +152,30 @@ func (r recognised) catalog() Observed[[]Component] {
 }
 
 // layers puts each component, group and known namespace into its layer. A
-// namespace is in the layers of what runs in it; one where nothing known runs
-// in that of its name.
+// namespace is in the layer that its name says; one whose name says nothing,
+// in those of what runs in it.
 func (r recognised) layers() Observed[[]Layer] {
 	type set struct{ components, namespaces, groups map[string]bool }
 	sets := map[string]set{}
 	for _, name := range layerNames {
 		sets[name] = set{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	}
-	used := map[string]bool{}
 	for known, f := range r.found {
 		layer := sets[known.layer]
 		layer.components[known.name] = true
 		for ns := range f.namespaces {
-			layer.namespaces[ns], used[ns] = true, true
+			if layerOfNamespace(ns) == "" {
+				layer.namespaces[ns] = true
+			} else { // also where namespaces may not be listed
+				sets[layerOfNamespace(ns)].namespaces[ns] = true
+			}
 		}
 		for g := range f.groups {
 			layer.groups[g] = true
 		}
 	}
 	for _, ns := range r.names {
-		if layer := layerOfNamespace(ns.Name); layer != "" && !used[ns.Name] {
+		if layer := layerOfNamespace(ns.Name); layer != "" {
 			sets[layer].namespaces[ns.Name] = true
 		}
 	}
