@@ -105,13 +105,13 @@ func (d *differ) cluster(before, after Topology) {
 	case a == nil && b == nil:
 		return
 	case a == nil:
-		d.add(Unclear, "api", notAsked, string(b.State))
+		d.add(Unclear, "api", notAsked, apiState(b))
 		return
 	case b == nil:
-		d.add(Unclear, "api", string(a.State), notAsked)
+		d.add(Unclear, "api", apiState(a), notAsked)
 		return
 	case (a.State == fact.IsPresent) != (b.State == fact.IsPresent):
-		d.add(kindOf(a.State, b.State), "api", string(a.State), string(b.State))
+		d.add(kindOf(a.State, b.State), "api", apiState(a), apiState(b))
 		return
 	}
 	d.walk("api", tree(before.API), tree(after.API))
@@ -125,6 +125,14 @@ func (d *differ) cluster(before, after Topology) {
 		d.walk(part, ta[part], tb[part])
 	}
 	d.partial = [2]bool{}
+}
+
+// apiState is an API on one line: its version, or why there is none.
+func apiState(o *Observed[cluster.API]) string {
+	if o.State == fact.IsPresent && o.Value.Version.State == fact.IsPresent {
+		return o.Value.Version.Value
+	}
+	return string(o.State)
 }
 
 // kindOf is what a change between two states means.
@@ -232,9 +240,9 @@ func (d *differ) facts(field string, a, b map[string]any) {
 	switch {
 	case unread(a) && unread(b):
 	case unread(a) || unread(b):
-		d.add(Unclear, field, show(a), show(b))
+		d.add(Unclear, field, brief(a), brief(b))
 	case a["state"] != b["state"]:
-		d.add(Drift, field, show(a), show(b))
+		d.add(Drift, field, brief(a), brief(b))
 	default:
 		d.walk(field, a["value"], b["value"])
 	}
@@ -352,6 +360,31 @@ func summary(v any) string {
 		}
 	}
 	return label(v)
+}
+
+// brief is a fact that nothing is compared with: its state, or the names of
+// what it holds.
+func brief(m map[string]any) string {
+	const shown = 3
+	switch v := m["value"].(type) {
+	case map[string]any:
+		if name := label(v); name != "" {
+			return name
+		}
+	case []any:
+		var parts []string
+		for _, e := range v {
+			if label(e) == "" {
+				return show(m)
+			}
+			parts = append(parts, label(e))
+		}
+		if len(parts) > shown {
+			parts = append(parts[:shown], fmt.Sprintf("%d more", len(parts)-shown))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return show(m)
 }
 
 // show is a value on one line.

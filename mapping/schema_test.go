@@ -178,6 +178,8 @@ func TestSchema_EveryOutputValidates(t *testing.T) {
 	}
 }
 
+func unmarshalJSON(text []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(text)) }
+
 // compileSchema compiles the published schema; closed to other fields where
 // strict.
 func compileSchema(t *testing.T, strict bool) *jsonschema.Schema {
