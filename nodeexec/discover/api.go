@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,6 +53,7 @@ func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Sn
 	if o.Timeout <= 0 {
 		o.Timeout = 30 * time.Second
 	}
+	ctx = logr.NewContext(ctx, logr.Discard()) // client-go would log broken answers to stderr
 	r, err := newReader(config, o)
 	if err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("kubernetes API: %w", err)
