@@ -24,7 +24,7 @@ import (
 // not be read is an answer.
 func (c *cli) askAPI(ctx context.Context, a asked, t mapping.Topology, f discoverFlags) (discover.APIAnswer, error) {
 	if ctx.Err() != nil {
-		return discover.APIAnswer{State: fact.IsUnknown, Why: "kubernetes API: interrupted", Kind: nodeexec.KindCanceled}, nil
+		return unreadAPI(ctx, ctx.Err()), nil
 	}
 	if files, origin := c.ownKubeconfig(a, f); len(files) > 0 {
 		return c.askWithOwn(ctx, a, t, f, files, origin)
@@ -40,11 +40,11 @@ func (c *cli) askAPI(ctx context.Context, a asked, t mapping.Topology, f discove
 	case errors.Is(err, kubeconfig.ErrNone) && f.cp == "":
 		return discover.APIAnswer{State: fact.IsAbsent, Why: err.Error()}, nil
 	case err != nil:
-		return unreadAPI(err), nil
+		return unreadAPI(ctx, err), nil
 	}
 	snapshot, err := discover.ReadAPI(ctx, config.REST(), discover.APIOptions{Timeout: apiTimeout(f)})
 	if err != nil {
-		return unreadAPI(err), nil
+		return unreadAPI(ctx, err), nil
 	}
 	return discover.APIAnswer{Snapshot: &snapshot, Alone: f.noNodes, Others: a.others}, nil
 }
@@ -53,7 +53,10 @@ func (c *cli) askAPI(ctx context.Context, a asked, t mapping.Topology, f discove
 func apiTimeout(f discoverFlags) time.Duration { return f.timeout + 20*time.Second }
 
 // unreadAPI is the answer of an API that could not be read.
-func unreadAPI(err error) discover.APIAnswer {
+func unreadAPI(ctx context.Context, err error) discover.APIAnswer {
+	if ctx.Err() != nil {
+		return discover.APIAnswer{State: fact.IsUnknown, Why: "kubernetes API: interrupted", Kind: nodeexec.KindCanceled}
+	}
 	answer := discover.APIAnswer{State: fact.IsUnknown, Why: "kubernetes API: " + strings.TrimPrefix(err.Error(), "kubernetes API: "), Kind: nodeexec.KindOf(err)}
 	switch {
 	case answer.Kind == nodeexec.KindSudo, errors.Is(err, kubeconfig.ErrCredentials), errors.Is(err, discover.ErrCredentials):
@@ -98,7 +101,7 @@ func (c *cli) askWithOwn(ctx context.Context, a asked, t mapping.Topology, f dis
 	}
 	snapshot, err := discover.ReadAPI(ctx, access.Config, discover.APIOptions{Timeout: apiTimeout(f)})
 	if err != nil {
-		return unreadAPI(fmt.Errorf("%s: %w", where, err)), nil
+		return unreadAPI(ctx, fmt.Errorf("%s: %w", where, err)), nil
 	}
 	answer := discover.APIAnswer{Snapshot: &snapshot, Alone: f.noNodes, Others: a.others}
 	if f.noNodes { // nothing of the inventory's is put beside it
