@@ -40,6 +40,11 @@ type JoinOptions struct {
 	// Address count. The API's nodes that are theirs are left out.
 	Others []Node
 
+	// Chosen tells that somebody chose which nodes to ask. As long as one of
+	// Others is not found in the API, a node of the API that nobody is may be
+	// that one, and is left out as well.
+	Chosen bool
+
 	// Alone tells that no node was asked at all, so that a node of the API
 	// that the topology does not have is nothing to remark on.
 	Alone bool
@@ -69,8 +74,9 @@ func (t Topology) WithAPI(s cluster.Snapshot, o JoinOptions) Topology {
 		t.Nodes[i].Kubernetes = &place
 		names[n.Name] = true
 	}
+	lost := slices.ContainsFunc(joined.of[len(t.Nodes):], func(m match) bool { return m.at < 0 })
 	for i, n := range all {
-		if joined.taken[i] {
+		if joined.taken[i] || o.Chosen && lost {
 			continue
 		}
 		place := fact.Present(kubernetes(n, ""))

@@ -61,6 +61,8 @@ func TestWithAPI_Joins(t *testing.T) {
 			map[string]string{"a": "absent", "b": "absent", "x": "x by  not-in-inventory"}},
 		"not asked, known by name":    {[]string{"a - - -"}, []string{"a", "b"}, []string{"b - - -"}, map[string]string{"a": "a by name"}},
 		"not asked, known by address": {[]string{"a - - -"}, []string{"a", "x 0 192.0.2.2"}, []string{"b - - 192.0.2.2"}, map[string]string{"a": "a by name"}},
+		"not asked, known by nothing": {[]string{"a - - -"}, []string{"a", "k8sb"}, []string{"b - - -"}, map[string]string{"a": "a by name"}},
+		"a stranger all the same":     {[]string{"a - - -"}, []string{"a", "b", "c"}, []string{"b - - -"}, map[string]string{"a": "a by name", "c": "c by  not-in-inventory"}},
 		"nothing":                     {nil, nil, nil, map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +80,7 @@ func TestWithAPI_Joins(t *testing.T) {
 				s.Nodes.Value = append(s.Nodes.Value, ofAPI(n))
 			}
 			got := map[string]string{}
-			for _, n := range mapping.NewTopology(nodes).WithAPI(s, mapping.JoinOptions{Others: others}).Nodes {
+			for _, n := range mapping.NewTopology(nodes).WithAPI(s, mapping.JoinOptions{Others: others, Chosen: len(others) > 0}).Nodes {
 				got[n.Name] = string(n.Kubernetes.State)
 				if k, ok := n.Kubernetes.Get(); ok {
 					got[n.Name] = k.Name + " by " + k.JoinedBy

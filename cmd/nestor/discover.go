@@ -34,6 +34,8 @@ type discoverFlags struct {
 	timeout time.Duration
 
 	cp         string
+	server     string
+	apiPort    int
 	kubeconfig string
 	noAPI      bool
 	noNodes    bool
@@ -46,17 +48,20 @@ func (f discoverFlags) check(pattern string) error {
 		return fmt.Errorf("--timeout %s: want a positive one, such as 10s", f.timeout)
 	case f.forks < 1:
 		return fmt.Errorf("--forks %d: want 1 or more", f.forks)
-	case f.from != "" && (pattern != "" || f.raw != "" || f.cp != "" || f.kubeconfig != "" || f.noNodes):
-		return errors.New("--from asks no node and no API: it goes with no pattern, --raw, --cp, --kubeconfig or --no-nodes")
-	case f.noAPI && (f.cp != "" || f.kubeconfig != "" || f.noNodes):
-		return errors.New("--no-api reads no API: it goes with neither --cp, --kubeconfig nor --no-nodes")
-	case f.cp != "" && f.kubeconfig != "":
-		return errors.New("--cp fetches the kubeconfig, --kubeconfig names one: choose one")
+	case f.from != "" && (pattern != "" || f.raw != "" || f.fetches() || f.kubeconfig != "" || f.noNodes):
+		return errors.New("--from asks no node and no API: it goes with no pattern, --raw, --cp, --server, --api-port, --kubeconfig or --no-nodes")
+	case f.noAPI && (f.fetches() || f.kubeconfig != "" || f.noNodes):
+		return errors.New("--no-api reads no API: it goes with neither --cp, --server, --api-port, --kubeconfig nor --no-nodes")
+	case f.fetches() && f.kubeconfig != "":
+		return errors.New("--cp, --server and --api-port are about a kubeconfig that is fetched, --kubeconfig names one: choose one")
 	case f.noNodes && pattern != "":
 		return errors.New("--no-nodes asks no node: it goes with no pattern")
 	}
 	return nil
 }
+
+// fetches says whether the caller wants the kubeconfig to be fetched.
+func (f discoverFlags) fetches() bool { return f.cp != "" || f.server != "" || f.apiPort != 0 }
 
 func newDiscoverCmd(c *cli) *cobra.Command {
 	var f discoverFlags
@@ -113,6 +118,8 @@ known to be free.`,
 	fl.IntVar(&f.forks, "forks", 32, "how many nodes are asked at once")
 	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "what each section of the probe may take on a node; the call as a whole gets 30s more, and so does each resource of the API")
 	fl.StringVar(&f.cp, "cp", "", "fetch the kubeconfig from this control plane (default: one that is known to be)")
+	fl.StringVar(&f.server, "server", "", "where the API of a fetched kubeconfig answers: a URL, or a host with or without a port")
+	fl.IntVar(&f.apiPort, "api-port", 0, "the port of that API from here (default: the inventory's api_port, else the kubeconfig's own, 6443 with Lima)")
 	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "read the API with this kubeconfig ($KUBECONFIG)")
 	fl.BoolVar(&f.noAPI, "no-api", false, "ask the nodes alone")
 	fl.BoolVar(&f.noNodes, "no-nodes", false, "ask the API alone")
@@ -226,6 +233,7 @@ func replay(f discoverFlags) (mapping.Topology, []discover.Failure, error) {
 	}
 	if f.noAPI {
 		topology = topology.NodesOnly()
+		failures = slices.DeleteFunc(failures, func(failed discover.Failure) bool { return failed.Node == discover.APIFailure })
 	}
 	return topology, failures, nil
 }
@@ -275,7 +283,7 @@ func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure
 	changes := mapping.Diff(earlier, now)
 	if c.output == "text" {
 		for _, change := range changes {
-			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, cmp.Or(change.Node, "(cluster)"), change.Field, change.Before, change.After)
+			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, printable(cmp.Or(change.Node, "(cluster)")), printable(change.Field), printable(change.Before), printable(change.After))
 		}
 	} else if err := json.NewEncoder(c.out).Encode(mapping.Report{Schema: mapping.DriftSchema, Changes: changes}); err != nil { // JSON is YAML too
 		return err
@@ -317,7 +325,8 @@ func discoverExit(failures []discover.Failure) error {
 type asked struct {
 	inv    *inventory.Inventory // nil: this machine alone
 	nodes  []discover.Node
-	others []discover.Other // hosts of the inventory that the pattern leaves out
+	others []discover.Other // the inventory's other hosts
+	chosen bool             // a pattern says which
 }
 
 // toAsk are the nodes that the pattern selects in the inventory; without an
@@ -327,7 +336,7 @@ func (c *cli) toAsk(pattern string, f discoverFlags) (asked, error) {
 	switch {
 	case errors.Is(err, inventory.ErrNoInventory) && f.noNodes && f.kubeconfig != "":
 		return asked{}, nil
-	case errors.Is(err, inventory.ErrNoInventory) && pattern == "" && f.cp == "" && !f.noNodes:
+	case errors.Is(err, inventory.ErrNoInventory) && pattern == "" && !f.fetches() && !f.noNodes:
 		fmt.Fprintln(c.err, "nestor: no inventory here: reading this machine")
 		here := inventory.Target{Node: "localhost", Transport: inventory.TransportLocal}
 		return asked{nodes: []discover.Node{{Runner: c.open(here)}}}, nil
@@ -340,7 +349,7 @@ func (c *cli) toAsk(pattern string, f discoverFlags) (asked, error) {
 	if err != nil {
 		return asked{}, err
 	}
-	a := asked{inv: inv}
+	a := asked{inv: inv, chosen: pattern != ""}
 	for _, name := range names {
 		groups, err := inv.GroupsOf(name)
 		if err != nil {

@@ -33,7 +33,7 @@ func (c *cli) askAPI(ctx context.Context, a asked, t mapping.Topology, f discove
 	if err != nil || len(holders) == 0 {
 		return none, err
 	}
-	config, err := c.fetchForAPI(ctx, a, holders)
+	config, err := c.fetchForAPI(ctx, a, holders, f)
 	switch {
 	case errors.Is(err, kubeconfig.ErrOtherCluster):
 		return none, fail(exitRefused, err)
@@ -46,7 +46,11 @@ func (c *cli) askAPI(ctx context.Context, a asked, t mapping.Topology, f discove
 	if err != nil {
 		return unreadAPI(ctx, err), nil
 	}
-	return discover.APIAnswer{Snapshot: &snapshot, Alone: f.noNodes, Others: a.others}, nil
+	return a.answer(snapshot, f), nil
+}
+
+func (a asked) answer(s cluster.Snapshot, f discoverFlags) discover.APIAnswer {
+	return discover.APIAnswer{Snapshot: &s, Alone: f.noNodes, Chosen: a.chosen, Others: a.others}
 }
 
 // apiTimeout is what each resource of the API may take.
@@ -72,14 +76,15 @@ func unreadAPI(ctx context.Context, err error) discover.APIAnswer {
 
 // ownKubeconfig is the kubeconfig of the caller's own, and what names it. That
 // of the environment is not taken without an inventory: whoever has one set
-// may still want to look at the machine in front of them.
+// may still want to look at the machine in front of them. A file that is not
+// there yet is none, as for kubectl.
 func (c *cli) ownKubeconfig(a asked, f discoverFlags) (files []string, origin string) {
 	if f.kubeconfig != "" {
 		return []string{f.kubeconfig}, "--kubeconfig"
 	}
-	if list, ok := c.env("KUBECONFIG"); ok && f.cp == "" && a.inv != nil {
+	if list, ok := c.env("KUBECONFIG"); ok && !f.fetches() && a.inv != nil {
 		for _, file := range filepath.SplitList(list) {
-			if file != "" {
+			if file != "" && exists(file) {
 				files = append(files, file)
 			}
 		}
@@ -103,7 +108,7 @@ func (c *cli) askWithOwn(ctx context.Context, a asked, t mapping.Topology, f dis
 	if err != nil {
 		return unreadAPI(ctx, fmt.Errorf("%s: %w", where, err)), nil
 	}
-	answer := discover.APIAnswer{Snapshot: &snapshot, Alone: f.noNodes, Others: a.others}
+	answer := a.answer(snapshot, f)
 	if f.noNodes { // nothing of the inventory's is put beside it
 		return answer, nil
 	}
@@ -231,7 +236,7 @@ func controlPlanes(candidates []string, a asked, t mapping.Topology) []string {
 
 // fetchForAPI fetches the kubeconfig that one of the nodes holds, and finds
 // where the API answers. It stays in memory.
-func (c *cli) fetchForAPI(ctx context.Context, a asked, holders []candidate) (*kubeconfig.Config, error) {
+func (c *cli) fetchForAPI(ctx context.Context, a asked, holders []candidate, f discoverFlags) (*kubeconfig.Config, error) {
 	var nodes []nodeexec.Runner
 	for _, h := range holders {
 		nodes = append(nodes, h.runner)
@@ -247,7 +252,7 @@ func (c *cli) fetchForAPI(ctx context.Context, a asked, holders []candidate) (*k
 	target := holders[slices.Index(nodes, holder.Node)].target
 	place := kubeconfig.Place{Transport: target.Transport, Host: target.Host}
 	if a.inv != nil {
-		if place, err = c.place(ctx, a.inv, target, accessFlags{}); err != nil {
+		if place, err = c.place(ctx, a.inv, target, accessFlags{server: f.server, apiPort: f.apiPort}); err != nil {
 			return nil, err
 		}
 	}

@@ -131,6 +131,15 @@ func TestDiscoverAPI_FetchesItsOwnKey(t *testing.T) {
 		require.Equal(t, exitOK, own.code, own.stderr)
 		require.Equal(t, string(text), own.out)
 	})
+	t.Run("a pattern, and a kubeconfig that is not there yet", func(t *testing.T) {
+		one := nestor([]string{"KUBECONFIG=/none/yet"}, with("node1")...)
+		require.Equal(t, exitOK, one.code, one.stderr)
+		require.Empty(t, one.stderr, "k8s-cp1 may be one of those that were not asked")
+		require.Len(t, topologyOf(t, one.out).Nodes, 1)
+		require.Equal(t, fact.IsUnknown, topologyOf(t, one.out).API.State, "node1 is no control plane, and the inventory names none")
+		one = nestor(nil, with("--cp", "cp1", "node1", "--against", file)...)
+		require.Equal(t, invocation{exitOK, "", ""}, one)
+	})
 	t.Run("a kubeconfig of another cluster", func(t *testing.T) {
 		for name, refused := range map[string]invocation{
 			"--kubeconfig": nestor(nil, with("--kubeconfig", other.Kubeconfig)...),
@@ -165,6 +174,21 @@ func TestDiscoverAPI_FetchesItsOwnKey(t *testing.T) {
 		require.Contains(t, denied.out, "unknown\t(cluster)\tcatalog.argo-cd\targo-cd -> none\n")
 		require.NotContains(t, denied.out, "cilium")
 	})
+	t.Run("no answer where it was sent", func(t *testing.T) {
+		nowhere := nestor(nil, with("--server", "127.0.0.1:1")...)
+		require.Equal(t, exitUnreachable, nowhere.code, nowhere.stderr)
+		require.Contains(t, nowhere.stderr, "127.0.0.1:1")
+	})
+	t.Run("no right to the key", func(t *testing.T) {
+		out, err := bench.Exec(t.Context(), "cp1", "sh", "-c", "rm /etc/sudoers.d/* && ls -A /etc/sudoers.d")
+		require.NoError(t, err, string(out))
+		denied := nestor(nil, inventory...)
+		require.Equal(t, exitUnevaluated, denied.code, denied.stderr)
+		topology := topologyOf(t, denied.out)
+		require.Equal(t, fact.IsDenied, topology.API.State, topology.API.Why)
+		require.Nil(t, topology.Cluster)
+		require.Contains(t, denied.stderr, "nestor: kubernetes API: cp1: ")
+	})
 	t.Run("no answer", func(t *testing.T) {
 		proxy := cluster.Proxy(t)
 		proxy.Set(faultproxy.Fault{Kind: faultproxy.Delayed, Delay: time.Hour})
@@ -175,7 +199,7 @@ func TestDiscoverAPI_FetchesItsOwnKey(t *testing.T) {
 	})
 	t.Run("the server is gone", func(t *testing.T) {
 		cluster.Stop(t)
-		gone := nestor(nil, inventory...)
+		gone := nestor(nil, with("--kubeconfig", cluster.Kubeconfig)...)
 		require.Equal(t, exitUnreachable, gone.code, gone.stderr)
 		require.Contains(t, gone.stderr, "connection refused")
 		topology := topologyOf(t, gone.out)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -57,9 +58,9 @@ func apart(n mapping.Node) []string {
 	if n.Kubernetes != nil && n.Kubernetes.State == fact.IsPresent {
 		k := n.Kubernetes.Value
 		if n.Error == nil {
-			line[1] = k.OSImage
+			line[1] = printable(cmp.Or(k.OSImage, "-"))
 		}
-		line[2], line[3] = k.Kernel, k.Runtime
+		line[2], line[3] = printable(cmp.Or(k.Kernel, "-")), printable(cmp.Or(k.Runtime, "-"))
 	}
 	return line
 }

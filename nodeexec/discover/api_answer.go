@@ -29,8 +29,10 @@ type APIAnswer struct {
 	Alone bool `json:"alone,omitempty"`
 
 	// Others are nodes of the inventory that were not asked, by name and
-	// address: the API's of them are left out.
+	// address: the API's of them are left out. Where the caller chose the
+	// nodes, so are all that may be one of them.
 	Others []Other `json:"others,omitempty"`
+	Chosen bool    `json:"chosen,omitempty"`
 }
 
 // Other is a node that the inventory has, and that was not asked.
@@ -44,19 +46,21 @@ func (a APIAnswer) AddTo(t mapping.Topology) mapping.Topology {
 	if a.Snapshot == nil {
 		return t.WithoutAPI(mapping.Observed[cluster.API]{State: a.State, Why: a.Why})
 	}
-	o := mapping.JoinOptions{Alone: a.Alone}
+	o := mapping.JoinOptions{Alone: a.Alone, Chosen: a.Chosen}
 	for _, other := range a.Others {
 		o.Others = append(o.Others, mapping.Node{Name: other.Name, Address: other.Address})
 	}
 	return t.WithAPI(*a.Snapshot, o)
 }
 
+// APIFailure is the Node of a Failure that is the API's.
+const APIFailure = "kubernetes API"
+
 // Failures says that the API could not be read, and which of its resources did
 // not answer. That one may not be read is no failure: the topology says so.
 func (a APIAnswer) Failures() []Failure {
-	const api = "kubernetes API"
 	failed := func(kind nodeexec.Kind, message string) Failure {
-		return Failure{api, replayed{&mapping.Failure{Kind: string(kind), Message: message}}}
+		return Failure{APIFailure, replayed{&mapping.Failure{Kind: string(kind), Message: message}}}
 	}
 	if a.Snapshot == nil {
 		if a.Kind == "" {
@@ -67,7 +71,7 @@ func (a APIAnswer) Failures() []Failure {
 	var list []Failure
 	for _, u := range cluster.About(*a.Snapshot).Unread {
 		if u.State == fact.IsUnknown {
-			list = append(list, failed(nodeexec.KindProtocol, api+": "+u.Resource+": "+u.Why))
+			list = append(list, failed(nodeexec.KindProtocol, APIFailure+": "+u.Resource+": "+u.Why))
 		}
 	}
 	return list
