@@ -3,13 +3,9 @@
 package discover_test
 
 import (
-	"fmt"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -54,44 +50,4 @@ func TestReadAPI_RealForbidden(t *testing.T) {
 	proxy.Set(faultproxy.Fault{Kind: faultproxy.Aborted})
 	_, err = readReal(t, api.Via(proxy), discover.APIOptions{Timeout: 3 * time.Second})
 	require.ErrorIs(t, err, discover.ErrNoAnswer)
-}
-
-// A large cluster is read in pages: time and memory stay bounded. The limits
-// are more than five times what it takes.
-func TestReadAPI_RealLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: -short leaves the large cluster out")
-	}
-	const services, nodes = 5000, 500
-	api := cptest.Start(t)
-	var yaml strings.Builder
-	yaml.WriteString("apiVersion: v1\nkind: Namespace\nmetadata: {name: large}\n")
-	for i := range nodes {
-		fmt.Fprintf(&yaml, "---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d}\nstatus:\n  addresses: [{type: InternalIP, address: 10.9.%d.%d}]\n  conditions: [{type: Ready, status: \"True\"}]\n", i, i/250, i%250+1)
-	}
-	for i := range services {
-		fmt.Fprintf(&yaml, "---\napiVersion: v1\nkind: Service\nmetadata: {name: s%d, namespace: large, annotations: {note: %q}}\nspec: {type: ClusterIP, selector: {app: s%d}, ports: [{name: http, port: 80}]}\n", i, strings.Repeat("x", 500), i)
-	}
-	api.Seed(t, yaml.String())
-
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	begin := time.Now()
-	s, err := readReal(t, api.Access, discover.APIOptions{})
-	took := time.Since(begin)
-	require.NoError(t, err)
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	require.Len(t, s.Services.Value, services+1, "and that of the API itself")
-	require.Len(t, s.Nodes.Value, nodes)
-	kept := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) >> 20
-	t.Logf("read in %s; %d MiB are kept, %d MiB were allocated", took.Round(time.Millisecond), kept, (after.TotalAlloc-before.TotalAlloc)>>20)
-	assert.Less(t, took, time.Minute)
-	assert.Less(t, kept, int64(64))
-	begin = time.Now()
-	half := cluster.Map(s)
-	t.Logf("mapped in %s", time.Since(begin).Round(time.Millisecond))
-	assert.Equal(t, fact.IsPresent, half.Exposition.State)
-	runtime.KeepAlive(s)
 }

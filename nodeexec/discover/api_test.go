@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -149,6 +150,49 @@ func TestReadAPI_Pages(t *testing.T) {
 			require.Len(t, names, 2200, "none twice")
 		})
 	}
+}
+
+// A large cluster is read page by page: 5,000 Services of 5 KB are 25 MB on
+// the wire, and one or two in memory.
+func TestReadAPI_LargeStaysSmall(t *testing.T) {
+	const total = 5000
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	note := strings.Repeat("x", 5_000)
+	var before, last int64
+	f := &fakeAPI{answers: map[string]http.HandlerFunc{"/api/v1/services": func(w http.ResponseWriter, r *http.Request) {
+		from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		if next := from + limit; next < total {
+			fmt.Fprintf(w, `{"kind":"ServiceList","apiVersion":"v1","metadata":{"continue":"%d"},"items":[`, next)
+		} else {
+			last = heap()
+			fmt.Fprint(w, `{"kind":"ServiceList","apiVersion":"v1","metadata":{},"items":[`)
+		}
+		for i := from; i < from+limit; i++ {
+			if i > from {
+				fmt.Fprint(w, ",")
+			}
+			fmt.Fprintf(w, `{"metadata":{"name":"s%d","namespace":"large","annotations":{"note":%q}},"spec":{"type":"NodePort","ports":[{"port":80,"protocol":"TCP","nodePort":%d}]}}`, i, note, 30000+i%2768)
+		}
+		fmt.Fprint(w, "]}")
+	}}}
+	before = heap()
+	begin := time.Now()
+	s, err := f.read(t, 5*time.Minute)
+	require.NoError(t, err)
+	require.Len(t, s.Services.Value, total)
+	took := time.Since(begin)
+	kept := heap() - before
+	t.Logf("read in %s; before the last page %d KiB more were in use, at the end %d KiB", took.Round(time.Millisecond), (last-before)>>10, kept>>10)
+	require.Less(t, last-before, int64(15<<20), "of the pages that were read only what is needed is kept")
+	require.Less(t, kept, int64(8<<20))
+	half := cluster.Map(s)
+	require.Len(t, half.Exposition.Value, total)
 }
 
 func TestReadAPI_NoAPI(t *testing.T) {
