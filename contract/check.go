@@ -59,7 +59,7 @@ type checker struct {
 }
 
 func (c *checker) report(rule string, at Position, endpoint, message, remedy string, related ...Position) *Finding {
-	c.findings = append(c.findings, newFinding(rule, endpoint, at, message, remedy, related...))
+	c.findings = append(c.findings, NewFinding(rule, endpoint, at, message, remedy, related...))
 	return &c.findings[len(c.findings)-1]
 }
 
@@ -410,9 +410,9 @@ func acceptable(kind string) bool {
 var acceptedObjects = []string{
 	"File", "Service",
 	"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Rollout", "CloneSet",
-	"Gateway", "GatewayClass", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute",
+	"Gateway", "GatewayClass", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "ListenerSet", "XListenerSet", "Ingress",
 	"CiliumLoadBalancerIPPool", "CiliumL2AnnouncementPolicy", "IPAddressPool", "L2Advertisement", "BGPAdvertisement",
-	"HelmRelease", "HelmChart", "HelmChartConfig", "Application",
+	"ConfigMap", "HelmRelease", "HelmChart", "HelmChartConfig", "Application",
 }
 
 // runs tells whether the manifests hold what runs in a namespace.
