@@ -38,7 +38,7 @@ func (j *judge) unpromised(m contract.Matching) []Entry {
 			continue
 		}
 		kind := x.Kind
-		if x.Implied && hostNetworks[kube.Object{Kind: x.Object, Namespace: x.Namespace, Name: x.Name}] {
+		if x.Kind == kube.HostPort && hostNetworks[kube.Object{Kind: x.Object, Namespace: x.Namespace, Name: x.Name}] {
 			kind = kube.HostNetwork // one cause, one entry
 		}
 		id := strings.ToLower(fmt.Sprintf("%s/%s/%s", kind, x.Namespace, x.Name))
@@ -93,6 +93,7 @@ func (j *judge) extra(id string, kind kube.ExposureKind, x contract.Judgement, p
 		e.Reason = UndeclaredPort
 		e.Evidence = append(e.Evidence, say("undeclared-port", promisedBy))
 		e.Remedy = edit("service", x.Namespace, x.Name)
+		return e
 	case kind == kube.NodePort || kind == kube.LoadBalancerExposure:
 		e.Remedy = patchType(&kube.Service{Object: kube.Object{Namespace: x.Namespace, Name: x.Name}}, kube.ClusterIP)
 	case kind == kube.ExternalIP:

@@ -9,10 +9,12 @@ import (
 	"github.com/nestor-tools/nestor/contract/kube"
 )
 
-// fault is one thing that is not as promised.
+// fault is one thing that is not as promised. Its sentence is the last one
+// that was said before it.
 type fault struct {
-	reason Reason
-	remedy string
+	reason   Reason
+	remedy   string
+	evidence int // the place of the sentence that says it
 }
 
 // entryOf is what the contract alone says of an endpoint.
@@ -44,7 +46,7 @@ func (a *assessment) say(key phrase, args ...any) {
 }
 
 func (a *assessment) fault(reason Reason, remedy string) {
-	a.faults = append(a.faults, fault{reason, remedy})
+	a.faults = append(a.faults, fault{reason, remedy, len(a.entry.Evidence) - 1})
 }
 
 // needs notes that the verdict rests on a source, and tells whether there is
@@ -80,6 +82,8 @@ func (a *assessment) conclude() Entry {
 	switch {
 	case len(a.faults) > 0:
 		e.Verdict, e.Reason, e.Remedy = Drift, a.faults[0].reason, a.faults[0].remedy
+		deciding := e.Evidence[a.faults[0].evidence]
+		e.Evidence = slices.Insert(slices.Delete(e.Evidence, a.faults[0].evidence, a.faults[0].evidence+1), 0, deciding)
 		if e.Reason == NoService && !a.answers() || e.Reason == NoHostPort {
 			e.Verdict = Missing
 		}

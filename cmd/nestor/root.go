@@ -105,6 +105,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newExecCmd(c),
 		newExplainCmd(c, c.shimView),
 		newNodesCmd(c),
+		newPortalCmd(c),
 		newResolveCmd(c),
 		newVersionCmd(c),
 	)
