@@ -107,6 +107,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newNodesCmd(c),
 		newPortalCmd(c),
 		newResolveCmd(c),
+		newStateCmd(c),
 		newVersionCmd(c),
 	)
 	return root

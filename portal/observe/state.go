@@ -68,7 +68,11 @@ type asker struct {
 func (a asker) get(ctx context.Context, path, accept, kind string, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	b, err := a.client.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx).Raw()
+	result := a.client.Get().AbsPath(path).SetHeader("Accept", accept).Do(ctx)
+	if err := result.Error(); err != nil { // reads the server's own words, as Raw does not
+		return err
+	}
+	b, err := result.Raw()
 	if err != nil {
 		return err
 	}

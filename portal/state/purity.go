@@ -133,7 +133,7 @@ func (j *judge) cilium() []Line {
 		want := map[bool]string{true: "true", false: "false"}[s.on]
 		var command string
 		if !s.on {
-			command = kubectl.Command("patch configmap", c.Namespace, ConfigMap, "--type=merge", "-p", fmt.Sprintf(`{"data":{%q:"false"}}`, s.key))
+			command = kubectl.Command("patch configmap", c.Namespace, ConfigMap, "--type", "merge", "-p", fmt.Sprintf(`{"data":{%q:"false"}}`, s.key))
 		}
 		if a, over := j.accepting(speaksOf("ConfigMap", c.Namespace, ConfigMap)); a != nil {
 			lines = append(lines, j.accepted(a, over, s.subject, shown, command))

@@ -164,7 +164,8 @@ func (j *judge) way(w *way) Line {
 	object := qualified(w.Namespace, w.Name)
 	ports := strings.Join(w.ports, ", ")
 	subject, text, rule, command := string(w.Kind), "", "", ""
-	remedy := "or promise it with exposed: true, or accept it under accept: in " + j.contract.File
+	accept := "accept it under accept: in " + j.contract.File
+	remedy := "or promise it with exposed: true, or " + accept
 	switch w.Kind {
 	case kube.NodePort:
 		rule, text, command = "unpromised-nodeport", fmt.Sprintf("Service %s opens port %s on each node", object, ports), kubectl.PatchType(w.Namespace, w.Name, kube.ClusterIP)
@@ -172,15 +173,19 @@ func (j *judge) way(w *way) Line {
 		rule, text, command = "unpromised-loadbalancer", fmt.Sprintf("Service %s is a LoadBalancer for port %s", object, ports), kubectl.PatchType(w.Namespace, w.Name, kube.ClusterIP)
 	case kube.ExternalIP:
 		rule, text, command = "unpromised-externalip", fmt.Sprintf("Service %s answers on %s", object, ports), kubectl.Patch(w.Namespace, w.Name, map[string]any{"externalIPs": nil})
+		remedy = "or " + accept
 	case kube.HostPort:
 		rule, text, command = "unpromised-hostport", fmt.Sprintf("%s %s holds port %s of its nodes", w.Object, object, ports), kubectl.Edit(w.Object, w.Namespace, w.Name)
-		remedy = "remove its hostPort, or accept it under accept: in " + j.contract.File
+		remedy = "remove its hostPort, or " + accept
 	case kube.HostNetwork:
 		rule, text, command = "unpromised-hostnetwork", fmt.Sprintf("%s %s is on the network of its nodes: whatever it opens is reachable", w.Object, object), kubectl.Edit(w.Object, w.Namespace, w.Name)
 		if ports != "" {
 			text += ", and it declares " + ports
 		}
-		remedy = "remove hostNetwork, or accept it under accept: in " + j.contract.File
+		remedy = "remove hostNetwork, or " + accept
+	}
+	if w.Object == "Pod" { // whose ports nobody may edit
+		command, remedy = "", "make the pod anew without it, or "+accept
 	}
 	endpoint, at := "", contract.Position(j.contract.AcceptList.At)
 	at.File = j.contract.File
@@ -216,5 +221,5 @@ func (j *judge) removePorts(w *way) string {
 			}
 		}
 	}
-	return kubectl.Command("patch service", w.Namespace, w.Name, "--type=json", "-p", "["+strings.Join(steps, ",")+"]")
+	return kubectl.Command("patch service", w.Namespace, w.Name, "--type", "json", "-p", "["+strings.Join(steps, ",")+"]")
 }
