@@ -106,6 +106,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newExplainCmd(c, c.shimView),
 		newNodesCmd(c),
 		newPortalCmd(c),
+		newProbeCmd(c),
 		newResolveCmd(c),
 		newStateCmd(c),
 		newVersionCmd(c),
