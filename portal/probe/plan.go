@@ -2,11 +2,10 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
-	"slices"
 
 	"github.com/nestor-tools/nestor/contract"
 	"github.com/nestor-tools/nestor/portal"
+	"github.com/nestor-tools/nestor/portal/internal/kubectl"
 )
 
 // Target is one UI at one address, or the reason why there is none to try.
@@ -45,6 +44,7 @@ func Plan(c *contract.Contract, s *portal.Snapshot, o PlanOptions) []Target {
 			notReady = append(notReady, node{&s.Nodes[i], nil})
 		}
 	}
+	nodesRead := s.Sources[portal.Nodes].State == portal.Synced
 	var targets []Target
 	for i := range c.Endpoints {
 		e := &c.Endpoints[i]
@@ -61,14 +61,18 @@ func Plan(c *contract.Contract, s *portal.Snapshot, o PlanOptions) []Target {
 				state = Failed
 			}
 			targets = append(targets, known(entry, state, NotDeployed, last(entry)))
-		case entry.Reason == portal.NoReachableNode && len(notReady) > 0:
+		case entry.URL == "" && nodesRead && len(ready) == 0 && len(notReady) > 0:
 			targets = append(targets, onEach(c, s, o.Judge, entry, notReady)...)
+		case entry.URL == "" && nodesRead && len(ready) == 0:
+			targets = append(targets, known(entry, Failed, NoNode, "the cluster has no node"))
 		case entry.URL != "" && o.AllNodes:
 			targets = append(targets, onEach(c, s, o.Judge, entry, ready)...)
 		case entry.URL != "":
 			targets = append(targets, Target{Endpoint: e.ID, URL: entry.URL, Node: entry.Node, Hints: hints(entry)})
 		case entry.Verdict == portal.Unknown:
 			targets = append(targets, known(entry, Unknown, Unread, last(entry)))
+		case entry.Reason == portal.ETPLocalEmpty, entry.Reason == portal.NoReadyEndpoint:
+			targets = append(targets, known(entry, Failed, NotOnNode, last(entry)))
 		default:
 			targets = append(targets, known(entry, Failed, NotExposed, last(entry)))
 		}
@@ -138,6 +142,9 @@ func onEach(c *contract.Contract, s *portal.Snapshot, o portal.Options, entry po
 		there := n.entries[entry.ID]
 		if there.URL == "" {
 			t := known(entry, Skipped, NotOnNode, last(there))
+			if there.Reason != portal.ETPLocalEmpty && there.Reason != portal.NoReadyEndpoint {
+				t = known(entry, Failed, NotExposed, last(there))
+			}
 			t.Node, t.Result.Node = n.Name, n.Name
 			targets = append(targets, t)
 			continue
@@ -184,8 +191,12 @@ func hints(e portal.Entry) []string {
 
 // policyHint is given where packets arrive nowhere although all seems well.
 func policyHint(t Target) []string {
-	if t.NotReady || slices.ContainsFunc(t.Hints, func(h string) bool { return h != "" }) {
+	if t.NotReady || len(t.Hints) > 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("a NetworkPolicy or a firewall may block it: nestor contract explain %s", t.Endpoint)}
+	hint := "a NetworkPolicy or a firewall may block it"
+	if command := kubectl.Explain(t.Endpoint); command != "" {
+		hint += ": " + command
+	}
+	return []string{hint}
 }

@@ -38,6 +38,7 @@ const (
 	NotExposed   Kind = "not-exposed"  // deployed, and no node port leads to it
 	NotDeployed  Kind = "not-deployed" // there is no such Service
 	OtherProfile Kind = "other-profile"
+	NoNode       Kind = "no-node"     // the cluster has none
 	NotOnNode    Kind = "not-on-node" // externalTrafficPolicy Local, or a hostPort, and no ready pod on this node
 	Unread       Kind = "unread"      // the cluster was not read
 )

@@ -78,6 +78,9 @@ func attempt(ctx context.Context, r *Result, u *url.URL, timeout time.Duration) 
 	}
 	response, err := ask(ctx, conn, u)
 	if err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err() // half a line would be no HTTP
+		}
 		r.Kind, r.Message = asking(err, timeout)
 		return
 	}
