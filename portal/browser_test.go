@@ -39,10 +39,11 @@ type site struct {
 	live bool
 	down bool
 	hits int
+	at   time.Time // of the observation
 }
 
 func serve(t *testing.T, view portal.View, live bool) *site {
-	s := &site{view: view, live: live}
+	s := &site{view: view, live: live, at: time.Now()}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -61,6 +62,7 @@ func serve(t *testing.T, view portal.View, live bool) *site {
 		if strings.HasPrefix(r.Header.Get("Accept-Language"), "fr") || r.URL.Query().Get("lang") == "fr" {
 			lang = portal.French
 		}
+		s.view.ObservedAt = s.at
 		var b strings.Builder
 		if !assert.NoError(t, portal.Page(&b, &s.view, portal.PageOptions{Lang: lang, Live: s.live})) {
 			return

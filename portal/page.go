@@ -235,6 +235,9 @@ func (i item) Why() string {
 	if i.Reason == "" {
 		return ""
 	}
+	if i.Reason == SourceStale && len(i.Entry.Evidence) > 0 {
+		return i.Evidence()[0] // what it was, which says more
+	}
 	return i.page.say(phrase("reason-" + string(i.Reason)))
 }
 

@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -211,7 +212,11 @@ func (a *assessment) place(p contract.Promise, local bool, behind *backends) {
 			return
 		}
 	}
-	scheme, from := p.Endpoint.URLScheme(p.Port.AppProtocol, p.Port.Name)
+	e := p.Endpoint
+	if !e.Exposed && e.Scheme == "" && e.Protocol != "http" && e.Protocol != "https" {
+		return // for machines that speak something else
+	}
+	scheme, from := e.URLScheme(p.Port.AppProtocol, p.Port.Name)
 	if scheme != "http" && scheme != "https" {
 		a.say("scheme-refused")
 		return
@@ -239,12 +244,11 @@ func (a *assessment) unexposed(p contract.Promise) {
 		a.fault(PortAmbiguous, explain(e.ID))
 		return
 	}
-	for _, candidate := range []string{e.Exposure.Service, e.Service + "-nodeport"} {
-		if s := a.find(e.Namespace, candidate); s != nil && candidate != e.Service {
-			a.say("was-node-port", s.Namespace, s.Name, s.Type)
-			a.fault(TypeChanged, kubectl("patch service", s.Namespace, s.Name, "-p", `{"spec":{"type":"NodePort"}}`))
-			return
-		}
+	// nothing of that name is on the nodes, or contract.Match had found it
+	if s := a.find(e.Namespace, cmp.Or(e.Exposure.Service, e.Service+"-nodeport")); s != nil {
+		a.say("was-node-port", s.Namespace, s.Name, s.Type)
+		a.fault(TypeChanged, kubectl("patch service", s.Namespace, s.Name, "-p", `{"spec":{"type":"NodePort"}}`))
+		return
 	}
 	a.say("no-exposing", p.Backend.Namespace, p.Backend.Name, string(p.Backend.Type))
 	a.fault(NoNodePort, expose(e, p.Backend))

@@ -26,7 +26,7 @@ func create(e *contract.Endpoint) string { return cmp.Or(command.Apply(e.Source)
 
 // expose makes the NodePort Service that an endpoint lacks.
 func expose(e *contract.Endpoint, backend *kube.Service) string {
-	return command.Expose(backend, e.Port)
+	return command.Expose(backend, e.Port, e.Exposure.Service)
 }
 
 func patchType(s *kube.Service, t kube.ServiceType) string {

@@ -114,6 +114,13 @@ func (c *cli) state(cmd *cobra.Command, f *stateFlags) error {
 }
 
 func (c *cli) stateSnapshot(cmd *cobra.Command, f *stateFlags) (*state.Snapshot, error) {
+	if len(f.from) > 0 {
+		files, at, err := c.readFiles(f.from)
+		if err != nil {
+			return nil, err
+		}
+		return state.ReadDump(at, files...)
+	}
 	config, err := c.clusterConfig(f.kubeconfig, f.context)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func (j *judge) unexposed(p contract.Promise) Line {
 				kubectl.PatchType(s.Namespace, s.Name, kube.NodePortType), "")
 		}
 	}
-	return j.broken(e, "exposed-without-nodeport", "exposed", fmt.Sprintf("%s is all there is: no NodePort exposes it", describe(p.Backend)), kubectl.Expose(p.Backend, e.Port), "")
+	return j.broken(e, "exposed-without-nodeport", "exposed", fmt.Sprintf("%s is all there is: no NodePort exposes it", describe(p.Backend)), kubectl.Expose(p.Backend, e.Port, e.Exposure.Service), "")
 }
 
 // retyped is an exposing Service that was made a LoadBalancer: one line,

@@ -21,7 +21,6 @@ func (j *judge) residues() []Line {
 		}
 		if !whole(group) {
 			lines = append(lines, j.unread(f.Name, "the kinds of "+f.Group, group))
-			continue
 		}
 		var kinds []Kind
 		for _, k := range j.snapshot.Kinds {
@@ -29,14 +28,14 @@ func (j *judge) residues() []Line {
 				kinds = append(kinds, k)
 			}
 		}
-		if len(kinds) == 0 {
+		if len(kinds) == 0 && whole(group) {
 			lines = append(lines, Line{Status: NotApplicable, Subject: f.Name, Text: "not installed"})
 			continue
 		}
 		slices.SortStableFunc(kinds, func(a, b Kind) int {
 			return cmp.Or(removedAt(a.Kind)-removedAt(b.Kind), strings.Compare(a.Kind, b.Kind))
 		})
-		found := false
+		found := !whole(group)
 		for _, k := range kinds {
 			if !whole(k.Source) {
 				found = true

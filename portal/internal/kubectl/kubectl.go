@@ -9,11 +9,12 @@
 package kubectl
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -73,18 +74,20 @@ func Apply(source string) string {
 	return ""
 }
 
-// Expose makes a NodePort Service beside another, for one port of it. The
-// cluster chooses the nodePort.
-func Expose(backend *kube.Service, port int) string {
+// Expose makes a NodePort Service beside another, for one port of it; name ""
+// is <service>-nodeport. The cluster chooses the nodePort.
+func Expose(backend *kube.Service, port int, name string) string {
 	if len(backend.Selector) == 0 {
 		return PatchType(backend.Namespace, backend.Name, kube.NodePortType)
 	}
-	flags := []string{"--type=NodePort", fmt.Sprintf("--name=%s-nodeport", backend.Name), fmt.Sprintf("--port=%d", port)}
+	flags := []string{"--type", "NodePort", "--name", cmp.Or(name, backend.Name+"-nodeport"), "--port", strconv.Itoa(port)}
 	for _, p := range backend.Ports {
-		if p.Port == port && p.Protocol == "TCP" && p.Target.Name != "" {
-			flags = append(flags, "--target-port="+p.Target.Name)
-		} else if p.Port == port && p.Protocol == "TCP" && p.Target.Number != 0 {
-			flags = append(flags, fmt.Sprintf("--target-port=%d", p.Target.Number))
+		switch {
+		case p.Port != port || p.Protocol != "TCP":
+		case p.Target.Name != "":
+			flags = append(flags, "--target-port", p.Target.Name)
+		case p.Target.Number != 0:
+			flags = append(flags, "--target-port", strconv.Itoa(p.Target.Number))
 		}
 	}
 	return Command("expose service", backend.Namespace, backend.Name, flags...)
