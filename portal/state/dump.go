@@ -37,6 +37,10 @@ func ReadDump(at time.Time, files ...portal.File) (*Snapshot, error) {
 	return s, nil
 }
 
+// addToDump stands between why something was not read and the command that
+// makes what is missing.
+const addToDump = "; add "
+
 type dump struct {
 	at     time.Time
 	groups map[string]string // of the kinds of typed lists, whose items may leave theirs out
@@ -138,7 +142,7 @@ func (d *dump) family(f Family, kinds []Kind) (portal.Source, []Kind) {
 		k := d.kinds[f.Group+"/"+kind]
 		if k == nil {
 			k = &Kind{Group: f.Group, Kind: kind, Source: portal.Source{State: portal.Unsynced, Since: d.at,
-				Why: fmt.Sprintf("the dump holds none, and does not say that it was asked for them; add kubectl get --raw /apis/%s/%s/%s", f.Group, version, resource)}}
+				Why: fmt.Sprintf("the dump holds none, and does not say that it was asked for them"+addToDump+"kubectl get --raw /apis/%s/%s/%s", f.Group, version, resource)}}
 		}
 		k.Resource = resource
 		defined[kind] = true
@@ -169,7 +173,7 @@ func (d *dump) family(f Family, kinds []Kind) (portal.Source, []Kind) {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
 	})
 	if !known {
-		return portal.Source{State: portal.Unsynced, Since: d.at, Why: "the dump has no CustomResourceDefinitions; add kubectl get crd -o yaml"}, kinds
+		return portal.Source{State: portal.Unsynced, Since: d.at, Why: "the dump has no CustomResourceDefinitions" + addToDump + "kubectl get crd -o yaml"}, kinds
 	}
 	return portal.Source{State: portal.Synced, Since: d.at}, kinds
 }
@@ -180,9 +184,12 @@ func (d *dump) cilium(cluster *portal.Snapshot) Cilium {
 		return Cilium{Source: synced, Namespace: d.config.Metadata.Namespace, Config: d.config.Data}
 	}
 	namespace := CiliumNamespace(cluster.Pods)
-	if namespace == "" && cluster.Sources[portal.Pods].State == portal.Synced {
+	// Every cluster has pods on its nodes' network in kube-system: a dump that
+	// has none of them is of other namespaces.
+	whole := slices.ContainsFunc(cluster.Pods, func(p portal.Pod) bool { return p.Namespace == "kube-system" && p.HostNetwork })
+	if namespace == "" && whole {
 		return Cilium{Source: synced}
 	}
 	return Cilium{Source: portal.Source{State: portal.Unsynced, Since: d.at,
-		Why: fmt.Sprintf("the dump does not hold it; add kubectl -n %s get configmap %s -o yaml", cmp.Or(namespace, "kube-system"), ConfigMap)}}
+		Why: fmt.Sprintf("the dump does not hold it"+addToDump+"kubectl -n %s get configmap %s -o yaml", cmp.Or(namespace, "kube-system"), ConfigMap)}}
 }

@@ -85,7 +85,11 @@ func (j *judge) unread(subject, what string, s portal.Source) Line {
 	if s.State == portal.Denied {
 		remedy = "give the reader the rights that docs/state.md lists"
 	}
-	l := Line{Status: Unknown, Subject: subject, Text: fmt.Sprintf("%s not read: %s", what, why), Remedy: remedy}
+	l := Line{Status: Unknown, Subject: subject, Remedy: remedy}
+	if before, command, ok := strings.Cut(why, addToDump); ok {
+		why, l.Command, l.Remedy = before, command, "add what that prints to the dump"
+	}
+	l.Text = fmt.Sprintf("%s not read: %s", what, why)
 	return l.with("state-unread", "", contract.Position{File: j.contract.File})
 }
 
