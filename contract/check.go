@@ -393,9 +393,13 @@ func (c *checker) accepts() {
 				continue
 			}
 			f := c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "remove the entry, or mend its kind, namespace, name or port")
-			if a.Namespace != "" && !c.runs(a.Namespace) {
+			switch {
+			case a.Namespace != "" && !c.runs(a.Namespace):
 				f.Severity = Info
 				f.Remedy = "nothing to do where the live cluster has it: what runs in that namespace is not versioned here"
+			case exposureKind(a.Kind) == "" && !a.Until.IsZero() && !strings.EqualFold(a.Kind, "File"):
+				f.Severity = Info
+				f.Remedy = "nothing to do where the live cluster has it until that day, as nestor state tells"
 			}
 		}
 	}

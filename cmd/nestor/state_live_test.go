@@ -252,6 +252,28 @@ func TestState_EachDrift(t *testing.T) {
 		require.Len(t, commands(out), 1, "%s", out)
 	})
 
+	// A whole dump of it gives the same report.
+	t.Run("a dump", func(t *testing.T) {
+		dir := t.TempDir()
+		args := []string{"state", "--contract", l.contract, "--profile", "prod", "--today", "2027-03-01"}
+		for name, command := range map[string][]string{
+			"objects.yaml": {"get", "svc,pods,crd", "-A", "-o", "yaml"}, "cilium.yaml": {"-n", "kube-system", "get", "configmap", "cilium-config", "-o", "yaml"},
+			"ingresses.json": {"get", "--raw", "/apis/networking.k8s.io/v1/ingresses"}, "gateways.json": {"get", "--raw", "/apis/gateway.networking.k8s.io/v1/gateways"},
+			"classes.json": {"get", "--raw", "/apis/gateway.networking.k8s.io/v1/gatewayclasses"}, "routes.json": {"get", "--raw", "/apis/gateway.networking.k8s.io/v1/httproutes"},
+			"pools.json": {"get", "--raw", "/apis/cilium.io/v2/ciliumloadbalancerippools"}, "l2.json": {"get", "--raw", "/apis/cilium.io/v2alpha1/ciliuml2announcementpolicies"},
+			"metallb.json": {"get", "--raw", "/apis/metallb.io/v1beta1/ipaddresspools"},
+		} {
+			file := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(file, []byte(l.Kubectl(t, command...)), 0o600))
+			args = append(args, "--from", file)
+		}
+		var dumped, stderr bytes.Buffer
+		code := run(t.Context(), args, &cli{in: strings.NewReader(""), out: &dumped, err: &stderr, env: func(string) (string, bool) { return "", false }})
+		wanted, live, _ := l.state()
+		assert.Equal(t, wanted, code, stderr.String())
+		assert.Equal(t, live, dumped.String())
+	})
+
 	for _, format := range []string{"sarif", "github", "junit", "markdown", "json"} {
 		code, out, stderr := l.state("--today", "2027-07-01", "-o", format)
 		assert.Equal(t, exitFindings, code, stderr)
@@ -331,4 +353,30 @@ func TestState_NoAPIServer(t *testing.T) {
 			assert.LessOrEqual(t, strings.Count(stderr, "\n"), 1, stderr)
 		})
 	}
+}
+
+// With 5,000 Services and as many pods as matter it answers in the time that
+// docs/performance.md gives, five times over.
+func TestState_Large(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN: -short leaves the large cluster out")
+	}
+	l := newLive(t)
+	l.Seed(t, stateWorld)
+	var b strings.Builder
+	for i := range 5000 {
+		kind := "ClusterIP"
+		if i < 1000 {
+			kind = "NodePort"
+		}
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Service\nmetadata: {name: s%d, namespace: mail}\nspec: {type: %s, selector: {app: s%d}, ports: [{name: http, port: 80}]}\n", i, kind, i)
+	}
+	l.Seed(t, b.String())
+	begin := time.Now()
+	code, out, stderr := l.state()
+	took := time.Since(begin)
+	t.Logf("5,000 Services in %s", took.Round(time.Millisecond))
+	assert.Equal(t, exitFindings, code, stderr)
+	assert.Equal(t, 1000, strings.Count(out, "opens port 80/TCP as"))
+	assert.Less(t, took, 10*time.Second)
 }

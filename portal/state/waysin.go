@@ -171,6 +171,10 @@ func (j *judge) way(w *way) Line {
 		rule, text, command = "unpromised-nodeport", fmt.Sprintf("Service %s opens port %s on each node", object, ports), kubectl.PatchType(w.Namespace, w.Name, kube.ClusterIP)
 	case kube.LoadBalancerExposure:
 		rule, text, command = "unpromised-loadbalancer", fmt.Sprintf("Service %s is a LoadBalancer for port %s", object, ports), kubectl.PatchType(w.Namespace, w.Name, kube.ClusterIP)
+		if gateway, ok := j.gatewayOf(w); ok { // which would make it again
+			text += ", made for Gateway " + qualified(gateway.Namespace, gateway.Name)
+			command, remedy = kubectl.Delete(gatewayResource, gateway.Namespace, gateway.Name), "or "+accept
+		}
 	case kube.ExternalIP:
 		rule, text, command = "unpromised-externalip", fmt.Sprintf("Service %s answers on %s", object, ports), kubectl.Patch(w.Namespace, w.Name, map[string]any{"externalIPs": nil})
 		remedy = "or " + accept
@@ -205,6 +209,20 @@ func (j *judge) way(w *way) Line {
 	}
 	l := Line{Status: Drift, Subject: subject, Text: text, Command: command, Remedy: remedy}
 	return l.with(rule, endpoint, at)
+}
+
+const gatewayResource = "gateways.gateway.networking.k8s.io"
+
+// gatewayOf finds the Gateway that Cilium made a Service for, by the name that
+// it gives it: cilium-gateway-NAME.
+func (j *judge) gatewayOf(w *way) (Object, bool) {
+	name, ok := strings.CutPrefix(w.Name, "cilium-gateway-")
+	for _, k := range j.snapshot.Kinds {
+		if ok && k.Resource+"."+k.Group == gatewayResource && slices.Contains(k.Objects, Object{w.Namespace, name}) {
+			return Object{w.Namespace, name}, true
+		}
+	}
+	return Object{}, false
 }
 
 // removePorts takes ports out of a Service that must keep others. Each is
