@@ -107,7 +107,9 @@ func newRootCmd(c *cli) *cobra.Command {
 		newKubeconfigCmd(c),
 		newNodesCmd(c),
 		newPortalCmd(c),
+		newProbeCmd(c),
 		newResolveCmd(c),
+		newStateCmd(c),
 		newVersionCmd(c),
 	)
 	return root
