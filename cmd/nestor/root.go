@@ -105,6 +105,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newExecCmd(c),
 		newExplainCmd(c, c.shimView),
 		newNodesCmd(c),
+		newRemoveCmd(c),
 		newResolveCmd(c),
 		newVersionCmd(c),
 	)
