@@ -30,7 +30,12 @@
 # POSIX sh; coreutils and util-linux, and lvm2, cryptsetup, mdadm or dmsetup
 # where such a layer is there.
 
-say() { printf '%s' "$1" && shift && printf '\t%s' "$@" && printf '\n'; }
+say() {
+  printf '%s' "$1"
+  shift
+  [ $# -eq 0 ] || printf '\t%s' "$@"
+  printf '\n'
+}
 
 # clean_text: makes bytes of a node's own harmless: one line, no tab.
 clean_text() { tr -c '[:print:]' '?'; }
