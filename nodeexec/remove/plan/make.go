@@ -67,7 +67,7 @@ type maker struct {
 func (m *maker) refuse(disk string, rule Rule, value, format string, args ...any) {
 	r := Refusal{Node: m.Node, Disk: disk, Rule: rule, Value: value, Why: fmt.Sprintf(format, args...)}
 	for _, c := range m.Choices {
-		if d, ok := m.Inspection.byPath(c.Path); ok && m.carries(d.Name, disk) {
+		if d, ok := m.Inspection.byPath(c.Path); c.Disk.Name == disk || ok && m.carries(d.Name, disk) {
 			r.Origin = c.Entry.Origin
 		}
 	}
