@@ -423,7 +423,7 @@ reread() {
 # options, so nothing may be mounted there.
 remove_folder() {
   read_mounts
-  case $(rook) in *"${tab}mount$tab"* | *"${tab}link"*) why="something is mounted at $folder, or it is a link" && return 1 ;; esac
+  case $(rook) in *"rook${tab}mount$tab"* | *"state${tab}link"*) why="something is mounted at $folder, or it is a link" && return 1 ;; esac
   run rm -rf -- "$folder" && sync
 }
 
