@@ -313,7 +313,9 @@ settle() { ! command -v udevadm >/dev/null || udevadm settle --timeout=30 2>/dev
 # alone, and is neither mounted nor swapped on. Asked anew before every step.
 mine() {
   why=''
-  [ -e "$sys/$1" ] || why="$1 is gone"
+  case $1 in '' | .* | */*) why="'$1' is no name of a device" ;; esac
+  [ -b "$(node_of "$1")" ] && [ -e "$sys/$1/dev" ] || why=${why:-$1 is gone}
+  [ -z "$why" ] || return 1
   for root in $(roots "$1"); do
     case " $targets " in *" $root "*) ;; *) why="$1 is built on $root, which is not listed" ;; esac
   done

@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Schema names the format of a plan.
@@ -173,6 +174,9 @@ func (p Plan) check() error {
 		return errors.New("the plan has no node")
 	}
 	for _, n := range p.Nodes {
+		if err := n.checkWords(); err != nil {
+			return fmt.Errorf("node %q: %w", n.Node, err)
+		}
 		in, err := ParseInspection([]byte(header + joinLines(n.State)))
 		if err != nil {
 			return fmt.Errorf("node %q: %w", n.Node, err)
@@ -187,6 +191,34 @@ func (p Plan) check() error {
 		}
 	}
 	return nil
+}
+
+// checkWords refuses what would be something else once it stands between the
+// tabs of a request's lines.
+func (n Node) checkWords() error {
+	control := func(r rune) bool { return r < ' ' }
+	for _, line := range n.State {
+		if strings.ContainsFunc(strings.ReplaceAll(line, "\t", ""), control) {
+			return fmt.Errorf("the state holds a control character: %.80q", line)
+		}
+	}
+	for i, s := range n.Steps {
+		want, known := arguments[s.Verb]
+		if !known || len(s.Args) != want || s.ID != i+1 {
+			return fmt.Errorf("step %q is not known", s)
+		}
+		for _, a := range s.Args {
+			if a == "" || strings.ContainsFunc(a, control) {
+				return fmt.Errorf("step %q holds an argument that is none", s)
+			}
+		}
+	}
+	return nil
+}
+
+// arguments is how many each verb takes.
+var arguments = map[Verb]int{
+	ClearInner: 1, ClearDisk: 1, Discard: 1, RemoveVG: 2, RemovePV: 1, CloseLUKS: 1, StopMD: 1, RemoveDM: 1, Reread: 1, RemoveFolder: 0,
 }
 
 const header = "nestor-wipe\t1\n"
