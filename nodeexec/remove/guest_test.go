@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,11 +54,17 @@ func newUser(t *testing.T) *user {
 	u.binary = filepath.Join(u.dir, "nestor")
 	out, err := exec.Command("go", "build", "-o", u.binary, "../../cmd/nestor").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	require.NoError(t, g.Reset(ctx))
+	if used { // else it is as new already
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		require.NoError(t, g.Reset(ctx))
+	}
+	used = true
 	return u
 }
+
+// used says that a test has written to the guest.
+var used bool
 
 func (u *user) file(name string) string { return filepath.Join(u.dir, name) }
 
@@ -170,6 +178,101 @@ mkfs.ext4 -q %s; sync`, fsid, u.MustDevice(u.t, "keep")))
 func (u *user) sum(disk string) string {
 	u.t.Helper()
 	return u.MustRun(u.t, "blockdev --flushbufs "+u.MustDevice(u.t, disk)+"; sha256sum <"+u.MustDevice(u.t, disk))
+}
+
+// cheap is content that is made in seconds: a volume group with two volumes, a
+// partition with a file system, and Rook's folder.
+func (u *user) cheap() {
+	u.t.Helper()
+	u.lists("raw", "block")
+	u.MustRun(u.t, fmt.Sprintf(`pvcreate -q %[1]s && vgcreate -q vg %[1]s
+lvcreate -q -y -W n -L 64m -n a vg && lvcreate -q -y -W n -L 64m -n b vg
+mkfs.ext4 -q /dev/vg/a && mkswap /dev/vg/b >/dev/null
+sgdisk -n 1:0:+64M %[2]s >/dev/null && udevadm settle && mkfs.ext4 -q $(lsblk -nrpo NAME %[2]s | tail -n 1)
+mkdir -p /var/lib/rook/mon-a
+mkfs.ext4 -q -F %[3]s && sync`, u.MustDevice(u.t, "raw"), u.MustDevice(u.t, "block"), u.MustDevice(u.t, "keep")))
+}
+
+// interrupt starts to apply the plan and interrupts it at a step.
+func (u *user) interrupt(how, hash string, step int) {
+	u.t.Helper()
+	_ = os.Remove(u.file("plan.json.journal")) // of an earlier round
+	cmd := u.command(u.applyArgs(hash)...)
+	require.NoError(u.t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	require.Eventually(u.t, func() bool {
+		text, _ := os.ReadFile(u.file("plan.json.journal"))
+		return strings.Contains(string(text), fmt.Sprintf(`"event":"begin","step":%d,`, step))
+	}, 10*time.Minute, 20*time.Millisecond)
+	switch how {
+	case "killed":
+		require.NoError(u.t, cmd.Process.Kill())
+	case "cut": // bash has become ssh
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", cmd.Process.Pid))
+		require.NoError(u.t, err)
+		for _, pid := range strings.Fields(string(children)) {
+			n, err := strconv.Atoi(pid)
+			require.NoError(u.t, err)
+			require.NoError(u.t, syscall.Kill(n, syscall.SIGKILL))
+		}
+	case "power":
+		ctx, cancel := context.WithTimeout(u.t.Context(), 15*time.Minute)
+		defer cancel()
+		require.NoError(u.t, u.PowerCut(ctx))
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Minute):
+		u.t.Fatal("nestor does not end")
+	}
+	require.Eventually(u.t, func() bool {
+		_, err := u.Run(u.t.Context(), "exec 9>/run/nestor-wipe.lock; flock -n 9")
+		return err == nil
+	}, 5*time.Minute, time.Second, "wipe.sh goes on")
+
+	entries := u.journal()
+	last := entries[len(entries)-1]
+	require.NotEqual(u.t, remove.Verified, last.Event)
+	if how == "cut" {
+		require.Equal(u.t, remove.Lost, last.Event, last.Detail)
+	}
+}
+
+func TestGuest_Interrupted(t *testing.T) {
+	u := newUser(t)
+	for _, how := range []string{"cut", "killed", "power"} {
+		t.Run(how, func(t *testing.T) { u.at(t).interrupted(how, 3) })
+	}
+}
+
+// at is the same user in a subtest.
+func (u *user) at(t *testing.T) *user {
+	v := *u
+	v.t = t
+	return &v
+}
+
+// interrupted interrupts a wipe at a step. The second plan must finish it, and
+// nothing else be touched.
+func (u *user) interrupted(how string, step int) {
+	u.t.Helper()
+	u.cheap()
+	keep := u.sum("keep")
+	p, hash := u.plan()
+	steps := p.Nodes[0].Steps
+	require.Len(u.t, steps, 10)
+	u.interrupt(how, hash, step)
+	u.t.Logf("%s at %s", how, steps[step-1])
+	for _, e := range u.journal() {
+		if e.Event == remove.End && e.Step == 3 { // remove-vg: what is told is true
+			require.Empty(u.t, u.MustRun(u.t, "vgs --noheadings vg 2>/dev/null || :"))
+		}
+	}
+	second, _ := u.plan()
+	require.NotEmpty(u.t, second.Nodes[0].Steps)
+	u.wipe()
+	require.Equal(u.t, keep, u.sum("keep"))
 }
 
 // Emulated hardware: qemu's disks; real: kernel, udev, LVM and Ceph's OSD.
