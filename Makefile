@@ -39,6 +39,7 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
 	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
+	@$(call stage,wipes of loop devices,$(GO) test -tags integration -timeout 30m -run '^TestRemove_' ./cmd/nestor)
 
 .PHONY: check
 check: ## Format and lint everything

@@ -20,6 +20,9 @@ unshare:util-linux
 losetup:mount
 fdisk:fdisk
 mkfs.ext4:e2fsprogs
+sgdisk:gdisk
+lvm:lvm2
+cryptsetup:cryptsetup-bin
 ps:procps
 script:bsdutils
 strace:strace

@@ -2,7 +2,7 @@
 # The first build downloads and installs some 400 packages, and boots once.
 
 # What tests with a guest: in CI the tag integration, by hand guest as well.
-GUEST_TESTS := ./bench/guest
+GUEST_TESTS := ./bench/guest ./nodeexec/remove
 
 .PHONY: guest-build guest-test guest
 
