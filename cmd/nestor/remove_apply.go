@@ -144,7 +144,7 @@ func outcomeExit(o remove.Outcome) int {
 		return exitOK
 	case remove.Changed:
 		return exitRefused
-	case remove.Interrupted:
+	case remove.Interrupted, remove.Unsent:
 		return callExit(o.Err)
 	case remove.Refused:
 		return exitUnevaluated

@@ -109,6 +109,34 @@ func TestRemove_Wipes(t *testing.T) {
 	}
 }
 
+// What is in use is refused, and what changed since the plan stops the node:
+// nothing is written either way.
+func TestRemove_LeavesWhatIsNotAsPlanned(t *testing.T) {
+	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: 64}}})
+	w := newWiper(t, b, "data")
+	b.Exec(t, "mkfs.ext4", "-q", b.Device("data"))
+	w.makePlan()
+	b.Exec(t, "sh", "-c", "mkdir /run/m && mount "+b.Device("data")+" /run/m && touch /run/m/file && sync")
+
+	got := w.apply()
+	require.Equal(t, exitRefused, got.code, got.stderr)
+	require.Contains(t, got.out, "changed, 0 of 2 steps")
+	require.Contains(t, got.out, "mount=/run/m")
+	got = w.run("remove", "plan", "node1", "--disks", w.profile(), "--out", w.plan)
+	require.Equal(t, exitRefused, got.code, got.stderr)
+	require.Contains(t, got.stderr, `profile.yaml:4: refused (rule mounted): node "node1" loop`)
+	require.Contains(t, got.stderr, `"/run/m"`)
+	b.Exec(t, "umount", "/run/m")
+
+	w.makePlan()
+	b.Exec(t, "mkfs.ext4", "-q", "-F", b.Device("data")) // another file system of the same kind
+	before := b.Sum(t, "data")
+	got = w.apply()
+	require.Equal(t, exitRefused, got.code, got.stderr)
+	require.Contains(t, got.out, "ext4")
+	require.Equal(t, before, b.Sum(t, "data"))
+}
+
 func wipes(t *testing.T, c content) {
 	needProgram(t, c.needs)
 	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: c.mib}, {Name: "other", SizeMiB: 64}}})

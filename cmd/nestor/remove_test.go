@@ -124,7 +124,8 @@ func TestRemove_NeverProduction(t *testing.T) {
 // Every refusal names its rule, the value and where it is written.
 func TestRemove_GuardRefusals(t *testing.T) {
 	dir := t.TempDir()
-	hosts := filepath.Join(dir, "hosts.yaml")
+	hosts, config := filepath.Join(dir, "hosts.yaml"), filepath.Join(dir, "ssh_config")
+	require.NoError(t, os.WriteFile(config, []byte("Host gate\n  HostName 127.0.0.1\nHost onward\n  HostName 192.0.2.1\n  ProxyCommand socat - tcp:127.0.0.1:22\n"), 0o600))
 	require.NoError(t, os.WriteFile(hosts, []byte(`all:
   children:
     bench:
@@ -134,6 +135,8 @@ func TestRemove_GuardRefusals(t *testing.T) {
         twin: {ansible_host: 192.0.2.11}
         here: {ansible_host: 127.0.0.1}
         jumped: {ansible_host: 192.0.2.12, ansible_ssh_common_args: -F /dev/null -J localhost}
+        renamed: {ansible_host: 192.0.2.15, ansible_ssh_common_args: -F `+config+` -J gate}
+        onward: {ansible_host: 192.0.2.16, ansible_ssh_common_args: -F `+config+` -J onward}
     rest:
       hosts:
         own: {target_kind: lima, ansible_connection: local}
@@ -148,16 +151,18 @@ func TestRemove_GuardRefusals(t *testing.T) {
 		rule       guard.Rule
 		value, at  string
 	}{
-		"undeclared":     {node: "undeclared", kind: "", rule: guard.RuleUndeclared},
-		"production":     {node: "prod", kind: "prod", rule: guard.RuleKind, value: `"prod"`, at: "hosts.yaml:14"},
-		"no intent":      {node: "jumped", rule: guard.RuleIntent, at: "hosts.yaml:4"},
-		"group":          {node: "bench", kind: "lima", rule: guard.RuleName, value: `"bench"`},
-		"pattern":        {node: "node*", kind: "lima", rule: guard.RuleName, value: `"node*"`},
-		"local":          {node: "own", kind: "lima", rule: guard.RuleTransport, value: `"local"`, at: "hosts.yaml:12"},
-		"this machine":   {node: "here", kind: "lima", rule: guard.RuleAddress, value: "127.0.0.1", at: "hosts.yaml:8"},
-		"shared":         {node: "node1", kind: "lima", rule: guard.RuleShared, value: "192.0.2.11", at: "hosts.yaml:6"},
-		"tunnel":         {node: "jumped", kind: "lima", rule: guard.RuleTunnel, value: "localhost", at: "hosts.yaml:9"},
-		"not disposable": {node: "jumped", kind: "lima", apply: true, rule: guard.RuleDisposable, value: "BANC_JETABLE"},
+		"undeclared":                          {node: "undeclared", kind: "", rule: guard.RuleUndeclared},
+		"production":                          {node: "prod", kind: "prod", rule: guard.RuleKind, value: `"prod"`, at: "hosts.yaml:16"},
+		"no intent":                           {node: "jumped", rule: guard.RuleIntent, at: "hosts.yaml:4"},
+		"group":                               {node: "bench", kind: "lima", rule: guard.RuleName, value: `"bench"`},
+		"pattern":                             {node: "node*", kind: "lima", rule: guard.RuleName, value: `"node*"`},
+		"local":                               {node: "own", kind: "lima", rule: guard.RuleTransport, value: `"local"`, at: "hosts.yaml:14"},
+		"this machine":                        {node: "here", kind: "lima", rule: guard.RuleAddress, value: "127.0.0.1", at: "hosts.yaml:8"},
+		"shared":                              {node: "node1", kind: "lima", rule: guard.RuleShared, value: "192.0.2.11", at: "hosts.yaml:6"},
+		"tunnel":                              {node: "jumped", kind: "lima", rule: guard.RuleTunnel, value: "localhost", at: "hosts.yaml:9"},
+		"jump renamed by ssh's configuration": {node: "renamed", kind: "lima", rule: guard.RuleTunnel, value: "gate", at: "hosts.yaml:10"},
+		"jump with a proxy of its own":        {node: "onward", kind: "lima", rule: guard.RuleTunnel, value: "onward", at: "hosts.yaml:11"},
+		"not disposable":                      {node: "jumped", kind: "lima", apply: true, rule: guard.RuleDisposable, value: "BANC_JETABLE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"-i", hosts, "remove", "plan", c.node, "--disks", disks, "--out", filepath.Join(dir, "plan.json")}

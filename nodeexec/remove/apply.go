@@ -3,6 +3,7 @@ package remove
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ const (
 	Changed     Status = "changed"     // it is not as planned: nothing was done
 	Broken      Status = "failed"      // a step failed: those before it were done
 	Refused     Status = "stopped"     // the node refused before the first step: nothing was done
+	Unsent      Status = "unsent"      // the steps never reached it: nothing was done
 	Interrupted Status = "interrupted" // its last word was not heard: plan again
 )
 
@@ -260,10 +262,15 @@ func (r *run) note(event Event, detail string) {
 
 // lost is the outcome of a node whose last word was not heard.
 func (r *run) lost() Outcome {
+	r.outcome.Detail = r.outcome.Err.Error()
+	if e, ok := errors.AsType[*nodeexec.Error](r.outcome.Err); ok && e.Remote == nodeexec.RemoteNone && !r.same {
+		r.outcome.Status = Unsent
+		r.note(NotSent, r.outcome.Detail)
+		return r.outcome
+	}
 	if r.outcome.Status == "" {
 		r.outcome.Status = Interrupted
 	}
-	r.outcome.Detail = r.outcome.Err.Error()
 	r.note(Lost, r.outcome.Detail)
 	return r.outcome
 }

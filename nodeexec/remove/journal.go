@@ -35,6 +35,7 @@ const (
 	End      Event = "end"      // it was done
 	Failed   Event = "failed"   // it failed; none follows
 	Stopped  Event = "stopped"  // the node refused before the first step
+	NotSent  Event = "unsent"   // they never reached the node: nothing was done
 	Lost     Event = "lost"     // the connection ended; detail says what is known
 	Leftover Event = "leftover" // read back afterwards: this is still there
 	Verified Event = "verified" // read back afterwards: nothing is left

@@ -90,6 +90,14 @@ func Plan(ctx context.Context, nodes []Node, o PlanOptions) ([]plan.Node, []plan
 			planned = append(planned, p)
 		}
 	}
+	for i, p := range planned {
+		for _, earlier := range planned[:i] {
+			if p.Identity.MachineID == earlier.Identity.MachineID {
+				refusals = append(refusals, plan.Refusal{Node: p.Node, Rule: plan.RuleNode, Value: p.Identity.MachineID,
+					Why: fmt.Sprintf("is also the machine-id of node %q: one machine under two names, or a clone", earlier.Node)})
+			}
+		}
+	}
 	if len(refusals)+len(failures) > 0 {
 		planned = nil
 	}
