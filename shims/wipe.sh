@@ -211,9 +211,12 @@ device() {
   else
     printf '\tunread=wipefs cannot read it'
   fi
-  if [ -z "$(below "$1")" ]; then
-    exclusive "$path" || printf '\tbusy=1'
-  fi
+  # The open is one for writing, after which udev looks at the device anew: it
+  # would start an array or a volume group that rests.
+  case $signatures in *raid_member* | *LVM2_member* | *bcache*) ;; *)
+    if [ -z "$(below "$1")" ]; then exclusive "$path" || printf '\tbusy=1'; fi
+    ;;
+  esac
   printf '\n'
 }
 
@@ -352,11 +355,15 @@ zero() {
 clear() {
   mine "$1" || return
   path=$(node_of "$1")
-  alone "$path" || return
-  complaint=$(wipefs --all "$path" 2>&1 >/dev/null) || {
+  # wipefs opens exclusively by itself. udev may be reading just then.
+  for try in 1 2 3; do
+    complaint=$(wipefs --all "$path" 2>&1 >/dev/null) && break
     why="wipefs: $(printf %s "$complaint" | clean_text)"
-    return 1
-  }
+    [ "$try" -lt 3 ] || return 1
+    settle
+    sleep 1
+  done
+  why=''
   size=$(value "$sys/$1/size") size=$((size * 512))
   part=$(($2 * 1048576))
   [ "$part" -le "$size" ] || part=$size

@@ -116,17 +116,17 @@ func TestRemove_LeavesWhatIsNotAsPlanned(t *testing.T) {
 	w := newWiper(t, b, "data")
 	b.Exec(t, "mkfs.ext4", "-q", b.Device("data"))
 	w.makePlan()
-	b.Exec(t, "sh", "-c", "mkdir /run/m && mount "+b.Device("data")+" /run/m && touch /run/m/file && sync")
+	b.Exec(t, "sh", "-c", "mount "+b.Device("data")+" /mnt && touch /mnt/file && sync")
 
 	got := w.apply()
 	require.Equal(t, exitRefused, got.code, got.stderr)
 	require.Contains(t, got.out, "changed, 0 of 2 steps")
-	require.Contains(t, got.out, "mount=/run/m")
+	require.Contains(t, got.out, "mount=/mnt")
 	got = w.run("remove", "plan", "node1", "--disks", w.profile(), "--out", w.plan)
 	require.Equal(t, exitRefused, got.code, got.stderr)
 	require.Contains(t, got.stderr, `profile.yaml:4: refused (rule mounted): node "node1" loop`)
-	require.Contains(t, got.stderr, `"/run/m"`)
-	b.Exec(t, "umount", "/run/m")
+	require.Contains(t, got.stderr, `"/mnt"`)
+	b.Exec(t, "umount", "/mnt")
 
 	w.makePlan()
 	b.Exec(t, "mkfs.ext4", "-q", "-F", b.Device("data")) // another file system of the same kind
