@@ -167,3 +167,42 @@ func TestRemove_Interrupted(t *testing.T) {
 		}
 	}
 }
+
+// osd makes an OSD on a disk, without a cluster.
+func (w *wiper) osd(id int, disk, metadata string) {
+	w.t.Helper()
+	w.Own(w.t, w.Device(disk))
+	w.Exec(w.t, "sh", "-ec", `d=/run/osd$1; rm -rf $d; mkdir $d; ln -s $2 $d/block; [ -z "$4" ] || ln -s $4 $d/block.db
+ceph-osd --mkfs -i $1 --osd-data $d --osd-objectstore bluestore --osd-uuid aaaaaaaa-bbbb-cccc-dddd-00000000000$1 --fsid $3 \
+  --no-mon-config --conf /dev/null --keyring $d/keyring --log-file /run/osd.log --setuser root --setgroup root >/run/mkfs.log 2>&1 || { cat /run/mkfs.log >&2; exit 1; }`,
+		"sh", fmt.Sprint(id), w.Device(disk), fsid, metadata)
+}
+
+// A real OSD on a raw disk, with its metadata on another: refused without its
+// cluster, wiped with it, and the disks accepted by a new OSD.
+func TestRemove_OSD(t *testing.T) {
+	needProgram(t, "ceph-osd")
+	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: 11 << 10}, {Name: "meta", SizeMiB: 2 << 10}, {Name: "other", SizeMiB: 64}}})
+	w := newWiper(t, b, "data", "meta")
+	w.osd(0, "data", b.Device("meta"))
+	w.label(10 << 30) // a copy, as newer releases keep one
+	other := b.Sum(t, "other")
+
+	got := w.run("remove", "plan", "node1", "--disks", w.profile(), "--out", w.plan)
+	require.Equal(t, exitRefused, got.code)
+	require.Contains(t, got.stderr, "rule foreign-ceph")
+	require.Contains(t, got.stderr, fsid)
+	got = w.run("remove", "plan", "node1", "--disks", w.profile(), "--out", w.plan, "--ceph-fsid", "99999999-2222-3333-4444-555555555555")
+	require.Equal(t, exitRefused, got.code)
+	require.NoFileExists(t, w.plan)
+
+	p := w.makePlan("--ceph-fsid", fsid)
+	require.Equal(t, fsid, p.Nodes[0].Disks[1].OSDs[0].FSID, "that of the metadata, told by the data's label")
+	got = w.apply()
+	require.Equal(t, exitOK, got.code, got.stderr+got.out)
+	require.Equal(t, other, b.Sum(t, "other"))
+	for _, disk := range []string{"data", "meta"} {
+		require.Empty(t, b.Exec(t, "sh", "-c", "ceph-bluestore-tool show-label --dev $1 2>/dev/null || :", "sh", b.Device(disk)))
+	}
+	w.osd(1, "data", b.Device("meta"))
+}
