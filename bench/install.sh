@@ -21,8 +21,6 @@ losetup:mount
 fdisk:fdisk
 mkfs.ext4:e2fsprogs
 sgdisk:gdisk
-lvm:lvm2
-cryptsetup:cryptsetup-bin
 ps:procps
 script:bsdutils
 strace:strace
@@ -41,6 +39,9 @@ qemu-img:qemu-utils
 mmdebstrap:mmdebstrap
 mke2fs:e2fsprogs
 mkfs.vfat:dosfstools
+lvm:lvm2
+cryptsetup:cryptsetup-bin
+ceph-osd:ceph-osd
 "
 
 PATH=$PATH:/usr/sbin:/sbin
