@@ -47,6 +47,19 @@ func TestRemove_WipesEveryContent(t *testing.T) {
 	}
 }
 
+// label writes a copy of a BlueStore label, as Ceph 19.2.1 and later keep them.
+func (w *wiper) label(at int) {
+	w.t.Helper()
+	w.Own(w.t, w.Device("data"))
+	text := "bluestore block device\naaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee\n\x02\x01ceph_fsid$\x00\x00\x00" + fsid + "\x06whoami\x01\x00\x00\x000"
+	f, err := os.OpenFile(w.Device("data"), os.O_WRONLY, 0)
+	require.NoError(w.t, err)
+	_, err = f.WriteAt([]byte(text), int64(at))
+	require.NoError(w.t, err)
+	require.NoError(w.t, f.Sync())
+	require.NoError(w.t, f.Close())
+}
+
 // slow puts a pause before each call of the tools that write, on the node, so
 // that a test can meet a step.
 func (w *wiper) slow(seconds string) {

@@ -181,13 +181,13 @@ func (m *maker) judgeStack() {
 		if d.Swap {
 			m.refuse(d.Name, RuleSwap, d.Path, "is swapped on; swap it off")
 		}
-		if d.ReadOnly {
+		if d.ReadOnly && !d.isInternal() {
 			m.refuse(d.Name, RuleReadOnly, d.Path, "is read-only")
 		}
 		for _, what := range d.Unread {
 			m.refuse(d.Name, RuleUnknown, what, "is why nobody can tell what is on it")
 		}
-		if d.Busy {
+		if d.Busy && !d.isInternal() {
 			m.refuse(d.Name, RuleBusy, d.Path, "cannot be opened exclusively: something holds it, such as a btrfs of several disks or a running OSD")
 		}
 		for _, s := range d.Signatures {
@@ -247,7 +247,13 @@ func (d *Device) has(kind string) bool {
 	return false
 }
 
-func (d *Device) isLVM() bool   { return strings.HasPrefix(d.DMUUID, "LVM-") }
+func (d *Device) isLVM() bool { return strings.HasPrefix(d.DMUUID, "LVM-") }
+
+// isInternal tells a layer within a logical volume (a thin pool, a snapshot's
+// origin), which LVM itself tears down: its UUID has a suffix after the 32 bytes
+// each of group and volume.
+func (d *Device) isInternal() bool { return d.isLVM() && len(d.DMUUID) > len("LVM-")+64 }
+
 func (d *Device) isCrypt() bool { return strings.HasPrefix(d.DMUUID, "CRYPT-") }
 
 // groupOf gives the UUID of the volume group whose logical volume a device is:
@@ -423,7 +429,7 @@ func (m *maker) visit(d *Device) {
 		m.step(ClearDisk, d.Name)
 		m.step(Reread, d.Name)
 		return
-	case !under:
+	case !under && !d.isInternal():
 		m.step(ClearInner, d.Name)
 	}
 	switch {

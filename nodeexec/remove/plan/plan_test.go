@@ -245,6 +245,16 @@ func TestMake_Accepts(t *testing.T) {
 			w.add(&thing{name: "sdb2", kind: "part", parents: []string{"sdb"}}).sign("linux_raid_member")
 			w.add(&thing{name: "md0", kind: "raid1", parents: []string{"sdb1", "sdb2"}}).sign("xfs")
 		}, steps: "1 clear-inner md0; 2 stop-md md0; 3 clear-inner sdb1; 4 clear-inner sdb2; 5 clear-disk sdb; 6 reread sdb"},
+		"thin pool": {change: func(w *world) {
+			w.get("sdb").sigs = nil
+			w.get("sdb").sign("LVM2_member")
+			id := "LVM-uuid1" + strings.Repeat("x", 59)
+			w.add(&thing{name: "dm-0", dm: "vg-pool_tdata", dmUUID: id + "-tdata", kind: "lvm", parents: []string{"sdb"}})
+			w.add(&thing{name: "dm-1", dm: "vg-pool-tpool", dmUUID: id + "-tpool", kind: "lvm", parents: []string{"dm-0"}})
+			w.add(&thing{name: "dm-2", dm: "vg-pool", dmUUID: id + "-pool", kind: "lvm", parents: []string{"dm-1"}, ro: true, held: true})
+			w.add(&thing{name: "dm-3", dm: "vg-a", dmUUID: id, kind: "lvm", parents: []string{"dm-1"}}).sign("ext4")
+			w.pvs = []PV{{"sdb", "vg", "uuid1"}}
+		}, steps: "1 clear-inner dm-3; 2 remove-vg vg uuid1; 3 remove-pv sdb; 4 clear-disk sdb; 5 reread sdb"},
 		"ghost volume": {change: func(w *world) {
 			w.get("sdb").sigs = nil
 			w.add(&thing{name: "dm-0", dm: "vg-lv", dmUUID: "LVM-gone", kind: "lvm", parents: []string{"sdb"}})
@@ -367,6 +377,7 @@ func randomWorld(t *rapid.T) *world {
 			fill(dm("lvm", "LVM-"+id+"xxx", names...), 9)
 		default:
 			fill(w.add(&thing{name: fmt.Sprintf("md%d", next), kind: "raid1", parents: names}), 9)
+			next++
 		}
 		if group[0].sigs[len(group[0].sigs)-1].Type == "LVM2_member" {
 			for _, m := range names {
