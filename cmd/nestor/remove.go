@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,7 +106,7 @@ func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, sudo b
 		}
 		nodes = append(nodes, discover.Node{Runner: c.openRemoval(t)})
 	}
-	topology, failures := discover.Run(ctx, nodes, discover.Options{Sudo: sudo, Loops: true})
+	topology, failures := discover.Run(ctx, nodes, discover.Options{Sudo: sudo, Loops: true, SectionTimeout: time.Minute}) // a slow disk is no unknown one
 	if len(failures) > 0 {
 		for _, f := range failures[1:] {
 			fmt.Fprintf(c.err, "nestor: %s\n", printableLines(f.Error()))

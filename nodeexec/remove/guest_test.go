@@ -29,7 +29,7 @@ var shared = guest.Shared{Spec: guest.Spec{User: "debian", Disks: []guest.Disk{
 	{Name: "raw", SizeMiB: 12 << 10, Serial: "RAW"},
 	{Name: "block", Bus: guest.SCSI, SizeMiB: 12 << 10, WWN: 0x5000c500a1b2c3d4},
 	{Name: "meta", Bus: guest.NVMe, SizeMiB: 4 << 10},
-	{Name: "keep", SizeMiB: 1 << 10, Serial: "KEEP"},
+	{Name: "keep", SizeMiB: 64, Serial: "KEEP"},
 }}}
 
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
