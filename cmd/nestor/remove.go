@@ -106,7 +106,9 @@ func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, sudo b
 		}
 		nodes = append(nodes, discover.Node{Runner: c.openRemoval(t)})
 	}
-	topology, failures := discover.Run(ctx, nodes, discover.Options{Sudo: sudo, Loops: true, SectionTimeout: time.Minute}) // a slow disk is no unknown one
+	topology, failures := discover.Run(ctx, nodes, discover.Options{ // a slow disk is no unknown one
+		Sudo: sudo, Loops: true, SectionTimeout: time.Minute, Timeout: 5 * time.Minute,
+	})
 	if len(failures) > 0 {
 		for _, f := range failures[1:] {
 			fmt.Fprintf(c.err, "nestor: %s\n", printableLines(f.Error()))
