@@ -60,6 +60,8 @@ template() {
   disks "$1" "$6" | while read -r disk _; do
     printf -- '- {name: %s, format: false}\n' "$disk"
   done
+  # Only forwarding needs Lima's agent in the guest.
+  [[ $7$8 != -- ]] || { printf 'plain: true\n' && return; }
   # guestIP 0.0.0.0 that need not be zero: bound to whatever address.
   printf 'portForwards:\n'
   [[ $7 == - ]] || printf -- '- {guestIP: 0.0.0.0, guestIPMustBeZero: false, guestPort: 6443, hostPort: %s}\n' "$7"
@@ -67,7 +69,7 @@ template() {
   printf -- '- {guestIP: 0.0.0.0, proto: any, ignore: true}\n'
 }
 
-# inventory: the one that nestor and Ansible read, of the VMs that up made.
+# inventory: of the VMs that up made, for nestor and for Ansible.
 inventory() {
   local group name of api
   printf '# Written by bench.sh up; gone with bench.sh down.\nall:\n  vars:\n    target_kind: lima\n    stack_id: bench\n  children:\n    cloud:\n      children:\n'
@@ -75,11 +77,10 @@ inventory() {
     printf '        %s:\n          hosts:\n' "$group"
     rows | while read -r name of _ _ _ _ api _; do
       [[ $of == "$group" && -e $work/made/$name ]] || continue
-      if [[ $api == - ]]; then
-        printf '            %s: {}\n' "$name"
-      else
-        printf '            %s: {api_port: %s}\n' "$name" "$api"
-      fi
+      # What begins with ansible_ is for Ansible; nestor needs the name alone.
+      printf '            %s:\n              ansible_host: lima-%s\n' "$name" "$name"
+      printf '              ansible_ssh_common_args: -F %s\n' "$(limactl list --format '{{.SSHConfigFile}}' "$name")"
+      [[ $api == - ]] || printf '              api_port: %s\n' "$api"
     done
   done
 }
