@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -44,9 +45,11 @@ func inspect(name string) (vm lima.VM, dir string, err error) {
 
 func newList() *cobra.Command {
 	var asJSON, quiet bool
+	var format string
 	c := &cobra.Command{Use: "list [flags] [INSTANCE]...", Aliases: []string{"ls"}}
 	c.Flags().BoolVar(&asJSON, "json", false, "")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "")
+	c.Flags().StringVarP(&format, "format", "f", "", "")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		home, err := limaHome()
 		if err != nil {
@@ -81,7 +84,7 @@ func newList() *cobra.Command {
 				}
 			}
 		}
-		if err := printInstances(names, asJSON, quiet); err != nil {
+		if err := printInstances(names, asJSON, quiet, format); err != nil {
 			return err
 		}
 		if unmatched {
@@ -92,9 +95,13 @@ func newList() *cobra.Command {
 	return c
 }
 
-func printInstances(names []string, asJSON, quiet bool) error {
+func printInstances(names []string, asJSON, quiet bool, format string) error {
+	line, err := template.New("format").Parse(format)
+	if err != nil {
+		return fmt.Errorf("invalid go template: %w", err)
+	}
 	table := tabwriter.NewWriter(os.Stdout, 4, 8, 4, ' ', 0)
-	if !asJSON && !quiet {
+	if !asJSON && !quiet && format == "" {
 		fmt.Fprintln(table, "NAME\tSTATUS\tSSH\tCPUS\tMEMORY\tDISK\tDIR")
 	}
 	for _, name := range names {
@@ -113,6 +120,16 @@ func printInstances(names []string, asJSON, quiet bool) error {
 		port := 0
 		if vm.Status == "Running" {
 			port = sshPort
+		}
+		if format != "" {
+			if err := line.Execute(os.Stdout, map[string]any{
+				"Name": name, "Hostname": "lima-" + name, "Status": vm.Status, "Dir": dir, "SSHLocalPort": port,
+				"SSHConfigFile": filepath.Join(dir, "ssh.config"),
+			}); err != nil {
+				return err
+			}
+			fmt.Println()
+			continue
 		}
 		if !asJSON {
 			fmt.Fprintf(table, "%s\t%s\t127.0.0.1:%d\t1\t512MiB\t4GiB\t%s\n", name, vm.Status, port, dir)
