@@ -38,6 +38,7 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 .PHONY: integration
 integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
+	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
 
 .PHONY: check
 check: ## Format and lint everything
@@ -59,6 +60,7 @@ perf: ## Measure what nestor adds to a bare ssh (as root)
 	@$(GO) run ./bench/perf/brick
 
 include bench/controlplane/controlplane.mk
+include bench/guest/guest.mk
 
 .PHONY: clean
 clean: ## Remove what was built
