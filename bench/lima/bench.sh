@@ -107,7 +107,8 @@ up() {
     elif [[ ! -e $work/made/$name ]]; then
       die "the instance $name exists and bench.sh did not make it: rename yours, or the bench's in $vms"
     fi
-    [[ $(state "$name") == Running ]] || limactl --tty=false start "$name" </dev/null
+    # An emulated VM may take longer than Lima's own ten minutes.
+    [[ $(state "$name") == Running ]] || limactl --tty=false start --timeout 40m "$name" </dev/null
     vm_sh "$name" true </dev/null || die "$name runs and does not answer"
   done 3<<<"$table"
   inventory >"$work/inventory.yaml"

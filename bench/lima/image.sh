@@ -16,6 +16,7 @@ packages=(
   cloud-init openssh-server sudo iproute2 ifupdown isc-dhcp-client                # what Lima asks of an image
   python3 lvm2 iptables procps ca-certificates                                    # Ansible, old disks, port forwards
 )
+# shellcheck disable=SC2016 # apt's own variables
 apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
   grep -E ' bookworm[^ ]* main$' | sort -u >"$dir/sources.list"
 mmdebstrap --variant=minbase --include="$(IFS=, && echo "${packages[*]}")" bookworm "$root" "$dir/sources.list"
@@ -23,6 +24,8 @@ mmdebstrap --variant=minbase --include="$(IFS=, && echo "${packages[*]}")" bookw
 echo 'datasource_list: [NoCloud, None]' >"$root/etc/cloud/cloud.cfg.d/90-nestor.cfg"
 echo 'LABEL=rootfs / ext4 defaults 0 1' >"$root/etc/fstab"
 rm -f "$root"/etc/ssh/ssh_host_* "$root/etc/machine-id" && : >"$root/etc/machine-id"
+# The default key exchange takes an emulated machine seconds.
+echo 'KexAlgorithms curve25519-sha256' >"$root/etc/ssh/sshd_config.d/90-nestor.conf"
 cp "$root"/boot/vmlinuz-* "$dir/vmlinuz"
 cp "$root"/boot/initrd.img-* "$dir/initrd.img"
 chmod a+r "$dir/vmlinuz" "$dir/initrd.img"
