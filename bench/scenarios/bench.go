@@ -14,7 +14,8 @@ import (
 
 // Bench is where the scenarios run.
 type Bench struct {
-	Root      string // this repository, with bin/nestor built
+	Root      string // this repository
+	Nestor    string // the binary
 	Inventory string
 	Work      string // a folder for what the scenarios write
 	Nodes     []Node
@@ -29,8 +30,8 @@ type Node struct {
 }
 
 // Open reads the inventory, through nestor.
-func Open(root, inventory, work string) (*Bench, error) {
-	b := &Bench{Root: root, Inventory: inventory, Work: work}
+func Open(root, nestor, inventory, work string) (*Bench, error) {
+	b := &Bench{Root: root, Nestor: nestor, Inventory: inventory, Work: work}
 	out, err := b.nestor("nodes", "--output", "json").text()
 	if err != nil {
 		return nil, err
@@ -67,10 +68,9 @@ type call struct {
 // nestor is a call of the binary on the bench's inventory, as someone without
 // a kubeconfig.
 func (b *Bench) nestor(args ...string) call {
-	home := filepath.Join(b.Work, "home")
 	return call{
-		argv: append([]string{filepath.Join(b.Root, "bin", "nestor"), "--inventory", b.Inventory}, args...),
-		env:  []string{"KUBECONFIG=" + filepath.Join(home, "none"), "TARGET_KIND=", "EXPECTED_TARGET_KIND=lima"},
+		argv: append([]string{b.Nestor, "--inventory", b.Inventory}, args...),
+		env:  []string{"KUBECONFIG=" + filepath.Join(b.Work, "none"), "EXPECTED_TARGET_KIND=lima"},
 	}
 }
 
@@ -78,7 +78,7 @@ func (b *Bench) nestor(args ...string) call {
 func (b *Bench) node(name string, argv ...string) call {
 	return call{
 		argv: append([]string{filepath.Join(b.Root, "shims", "node-exec.sh"), name, "--"}, argv...),
-		env:  []string{"NESTOR_BIN=" + filepath.Join(b.Root, "bin", "nestor"), "NESTOR_INVENTORY=" + b.Inventory},
+		env:  []string{"NESTOR_BIN=" + b.Nestor, "NESTOR_INVENTORY=" + b.Inventory},
 	}
 }
 
@@ -112,7 +112,7 @@ func (c call) code() (code int, stdout, stderr string, err error) {
 	return code, out, errs.String(), nil
 }
 
-// facts is nestor's topology of a node as JSON paths give it.
+// write makes a file for a scenario.
 func (b *Bench) write(name, content string) (string, error) {
 	file := filepath.Join(b.Work, name)
 	return file, os.WriteFile(file, []byte(content), 0o600)

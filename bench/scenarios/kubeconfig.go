@@ -54,7 +54,7 @@ func kubeconfig(l *Log, b *Bench) {
 	port := server[strings.LastIndex(server, ":")+1:]
 	shell := call{
 		argv: []string{"bash", "-c", `set -eu; . "$1/shims/bench-compat.sh"; fetch_kubeconfig_node "$2" "$3" "$4" bench`, "bash", b.Root, cp, again, port},
-		env:  []string{"NESTOR_BIN=" + filepath.Join(b.Root, "bin", "nestor"), "NESTOR_INVENTORY=/nonexistent", "KUBECONFIG=/nonexistent"},
+		env:  []string{"NESTOR_BIN=" + b.Nestor, "NESTOR_INVENTORY=/nonexistent", "KUBECONFIG=/nonexistent"},
 	}
 	_, err = shell.text()
 	l.Must(err, "fetch_kubeconfig_node")

@@ -62,7 +62,7 @@ func run() (int, error) {
 		return 2, err
 	}
 	defer os.RemoveAll(work)
-	b, err := scenarios.Open(dir, file, work)
+	b, err := scenarios.Open(dir, filepath.Join(dir, "bin", "nestor"), file, work)
 	if err != nil {
 		return 2, err
 	}
