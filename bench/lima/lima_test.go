@@ -171,7 +171,25 @@ func TestShellAlike(t *testing.T) {
 		got = call{}.run(t, s.Lima, "list", "--format", "{{.Status}}", missing)
 		assert.Equal(t, 1, got.code)
 		assert.Contains(t, got.stderr, "level=warning msg=\"No instance matching "+missing+" found.\"")
+		got = call{}.run(t, s.Lima, "list", s.running)
+		assert.Regexp(t, `^NAME +STATUS +SSH +VMTYPE +ARCH +CPUS +MEMORY +DISK +DIR\n`+s.running+` +Running +127\.0\.0\.1:[0-9]+ +qemu +x86_64 `, got.stdout)
 	})
+
+	for name, tc := range map[string]struct {
+		verb, instance string
+		code           int
+		stderr         string
+	}{
+		"start a running one": {"start", s.running, 0, "level=info msg=\"The instance `" + s.running + "` is already running. Run `limactl shell " + s.running + "` to open the shell.\"\n"},
+		"stop a stopped one":  {"stop", s.stopped, 1, "level=fatal msg=\"expected status `Running`, got `Stopped` (maybe use `limactl stop -f`?)\"\n"},
+		"stop none":           {"stop", missing, 1, "level=fatal msg=\"open " + s.Home + "/" + missing + "/lima.yaml: no such file or directory\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call{}.run(t, s.Lima, "--tty=false", tc.verb, tc.instance)
+			assert.Equal(t, tc.code, got.code, got.stderr)
+			assert.True(t, strings.HasSuffix(got.stderr, tc.stderr), got.stderr)
+		})
+	}
 }
 
 // Ways in which only the stand-in can be made to go wrong.
@@ -295,9 +313,6 @@ func TestList(t *testing.T) {
 	assert.Equal(t, "node2\n", got.stdout)
 	assert.Contains(t, got.stderr, `level=warning msg="No instance matching nobody found."`)
 	assert.Contains(t, got.stderr, `level=fatal msg="unmatched instances"`)
-
-	got = call{}.run(t, l, "list", "node1")
-	assert.Regexp(t, `^NAME +STATUS +SSH +CPUS +MEMORY +DISK +DIR\nnode1 +Running +127\.0\.0\.1:60022 `, got.stdout)
 }
 
 func TestStartAndStop(t *testing.T) {

@@ -28,7 +28,10 @@ func portal(l *Log, b *Bench) {
 		return value(view, fmt.Sprintf(`.layers[].entries[] | select(.id == %q) | .url`, id))
 	}
 	right := func(port string) func() (string, bool) {
-		return func() (string, bool) { l := link(); return l, strings.HasSuffix(l, ":"+port) || strings.HasSuffix(l, ":"+port+"/") }
+		return func() (string, bool) {
+			l := link()
+			return l, strings.HasSuffix(l, ":"+port) || strings.HasSuffix(l, ":"+port+"/")
+		}
 	}
 	port := c.nodePort(l, id)
 	at, took, good := await(patience, right(port))

@@ -102,7 +102,7 @@ func printInstances(names []string, asJSON, quiet bool, format string) error {
 	}
 	table := tabwriter.NewWriter(os.Stdout, 4, 8, 4, ' ', 0)
 	if !asJSON && !quiet && format == "" {
-		fmt.Fprintln(table, "NAME\tSTATUS\tSSH\tCPUS\tMEMORY\tDISK\tDIR")
+		fmt.Fprintln(table, "NAME\tSTATUS\tSSH\tVMTYPE\tARCH\tCPUS\tMEMORY\tDISK\tDIR")
 	}
 	for _, name := range names {
 		if quiet {
@@ -132,7 +132,7 @@ func printInstances(names []string, asJSON, quiet bool, format string) error {
 			continue
 		}
 		if !asJSON {
-			fmt.Fprintf(table, "%s\t%s\t127.0.0.1:%d\t1\t512MiB\t4GiB\t%s\n", name, vm.Status, port, dir)
+			fmt.Fprintf(table, "%s\t%s\t127.0.0.1:%d\tqemu\tx86_64\t1\t512MiB\t4GiB\t%s\n", name, vm.Status, port, dir)
 			continue
 		}
 		// One object a line, not an array.
@@ -155,6 +155,12 @@ const sshPort = 60022
 
 func newStart() *cobra.Command {
 	return &cobra.Command{Use: "start INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+		vm, _, err := inspect(args[0])
+		if err == nil && vm.Status == "Running" {
+			logLine("info", fmt.Sprintf("Using the existing instance `%s`", args[0]), "")
+			logLine("info", fmt.Sprintf("The instance `%[1]s` is already running. Run `limactl shell %[1]s` to open the shell.", args[0]), "")
+			return nil
+		}
 		if err := setStatus(args[0], "Running"); err != nil {
 			return err
 		}
@@ -165,6 +171,14 @@ func newStart() *cobra.Command {
 
 func newStop() *cobra.Command {
 	return &cobra.Command{Use: "stop INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+		switch vm, dir, err := inspect(args[0]); {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("open %s: no such file or directory", filepath.Join(dir, "lima.yaml"))
+		case err != nil:
+			return err
+		case vm.Status != "Running":
+			return fmt.Errorf("expected status `Running`, got `%s` (maybe use `limactl stop -f`?)", vm.Status)
+		}
 		return setStatus(args[0], "Stopped")
 	}}
 }

@@ -91,4 +91,3 @@ func run() (int, error) {
 	}
 	return code, nil
 }
-
