@@ -154,7 +154,7 @@ func printInstances(names []string, asJSON, quiet bool, format string) error {
 const sshPort = 60022
 
 func newStart() *cobra.Command {
-	return &cobra.Command{Use: "start INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+	c := &cobra.Command{Use: "start INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
 		vm, _, err := inspect(args[0])
 		if err == nil && vm.Status == "Running" {
 			logLine("info", fmt.Sprintf("Using the existing instance `%s`", args[0]), "")
@@ -167,6 +167,8 @@ func newStart() *cobra.Command {
 		logLine("info", fmt.Sprintf("READY. Run `limactl shell %s` to open the shell.", args[0]), "")
 		return nil
 	}}
+	c.Flags().Duration("timeout", 0, "")
+	return c
 }
 
 func newStop() *cobra.Command {
