@@ -43,9 +43,8 @@ func (i image) booted(ctx context.Context, memoryMiB int) (booted, error) {
 		}
 		defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx), fresh)) }()
 		// Degraded is fine: what a unit of the guest misses is its own affair.
-		login := append(plainSSH(i.file("id"), port), "-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=no",
-			"root@127.0.0.1", "sh -eu")
-		if err := answers(ctx, fresh, login, "systemctl is-system-running --wait || true; udevadm settle; sync"); err != nil {
+		finished := "systemctl is-system-running --wait || true; udevadm settle; sync"
+		if err := answers(ctx, fresh, login(i.fresh(port), finished)); err != nil {
 			return err
 		}
 		return saveMemory(ctx, fresh)

@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
-// Attach plugs disks in, and waits until the guest sees each.
+// Attach plugs disks in, and waits until the guest sees all of them.
 func (g *Guest) Attach(ctx context.Context, disks ...Disk) error {
 	for _, d := range disks {
 		d, err := d.withDefaults()
@@ -25,12 +24,12 @@ func (g *Guest) Attach(ctx context.Context, disks ...Disk) error {
 		if err := g.plug(ctx, d); err != nil {
 			return fmt.Errorf("disk %s: %w", d.Name, err)
 		}
-		// One after the other, so that their kernel names are in this order.
-		if _, err := g.Device(ctx, d.Name); err != nil {
-			return err
-		}
 	}
-	return nil
+	if len(disks) == 0 {
+		return nil
+	}
+	_, err := g.Devices(ctx)
+	return err
 }
 
 // Detach pulls a disk out, whatever the guest does with it. Its content is
@@ -69,48 +68,57 @@ func (g *Guest) DiskFile(name string) string { return filepath.Join(g.file("disk
 // Device is the disk's name in the guest now, such as /dev/vdb; of a disk
 // with two paths, the first.
 func (g *Guest) Device(ctx context.Context, name string) (string, error) {
-	d, err := g.attached(name)
-	if err != nil {
+	if _, err := g.attached(name); err != nil {
 		return "", err
 	}
-	slot := g.state.Attached[name]
-	var folders []string
-	switch d.Bus {
-	case Virtio:
-		folders = []string{fmt.Sprintf("/sys/bus/pci/devices/0000:00:10.%d/0000:*/virtio*/block", slot)}
-	case NVMe:
-		folders = []string{fmt.Sprintf("/sys/bus/pci/devices/0000:00:10.%d/0000:*/nvme/nvme*/nvme*n*", slot)}
-	case SCSI, CDROM:
-		folders = []string{fmt.Sprintf("/sys/bus/pci/devices/0000:00:08.0/virtio*/host*/target*/*:0:%d:0/block", slot)}
-		if d.SecondPath {
-			folders = append(folders, strings.Replace(folders[0], ":08.0", ":09.0", 1))
-		}
-	}
-	script := `find_disk() {
+	devices, err := g.Devices(ctx)
+	return devices[name], err
+}
+
+// findDisk waits for the disk that a bus address leads to and prints its name.
+const findDisk = `
+find_disk() {
   n=0
-  while [ $n -lt 100 ]; do
-    for folder; do
-      case $folder in
-        */block) for found in "$folder"/*; do [ ! -e "$found" ] || { echo "/dev/${found##*/}"; return; }; done ;;
-        *) [ ! -e "$folder" ] || { echo "/dev/${folder##*/}"; return; } ;;
-      esac
+  while [ $n -lt 150 ]; do
+    for found in $2; do
+      [ ! -e "$found" ] || { echo "$1 /dev/${found##*/}"; return; }
     done
     n=$((n + 1))
     sleep 0.2
   done
-  echo "the guest sees no disk at $1" >&2
+  echo "the guest does not see disk $1" >&2
   return 1
 }
 `
-	for _, folder := range folders {
-		script += "find_disk " + folder + "\n"
+
+// Devices are the names in the guest of all attached disks.
+func (g *Guest) Devices(ctx context.Context) (map[string]string, error) {
+	script := findDisk
+	for _, d := range g.state.Disks {
+		slot := g.state.Attached[d.Name]
+		for path := range d.ids() {
+			address := fmt.Sprintf("00:10.%d/0000:*/virtio*/block/*", slot)
+			switch d.Bus {
+			case NVMe:
+				address = fmt.Sprintf("00:10.%d/0000:*/nvme/nvme*/nvme*n*", slot)
+			case SCSI, CDROM:
+				address = fmt.Sprintf("00:0%d.0/virtio*/host*/target*/*:0:%d:0/block/*", 8+path, slot)
+			}
+			script += fmt.Sprintf("find_disk %s '/sys/bus/pci/devices/0000:%s'\n", d.Name, address)
+		}
 	}
 	out, err := g.Run(ctx, script+"udevadm settle\n")
 	if err != nil {
-		return "", fmt.Errorf("disk %s: %w", name, err)
+		return nil, err
 	}
-	first, _, _ := strings.Cut(string(out), "\n")
-	return first, nil
+	devices := map[string]string{}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		name, device, _ := strings.Cut(line, " ")
+		if devices[name] == "" { // else its second path
+			devices[name] = device
+		}
+	}
+	return devices, nil
 }
 
 func (g *Guest) attached(name string) (Disk, error) {
@@ -235,13 +243,12 @@ func (g *Guest) again(ctx context.Context, reboot func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := reboot(); err != nil {
+	if err := errors.Join(reboot(), g.hangUp(ctx)); err != nil {
 		return err
 	}
-	time.Sleep(2 * time.Second)
-	return answers(ctx, g.Dir, append(g.sshArgs("root"), "sh -eu"), fmt.Sprintf(`
+	return answers(ctx, g.Dir, login(g.own(), fmt.Sprintf(`
 [ "$(cat /proc/sys/kernel/random/boot_id)" != %s ]
 date -u -s @%d >/dev/null
 udevadm settle
-`, strings.TrimSpace(string(before)), time.Now().Unix()))
+`, strings.TrimSpace(string(before)), now())))
 }

@@ -71,7 +71,7 @@ func up(ctx context.Context, dir string, spec Spec, leashed bool) (*Guest, error
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return nil, fmt.Errorf("folder %s is not empty and holds no guest", dir)
 	}
-	if strings.ContainsAny(dir, " \t\n\"'\\%$#{},") || len(dir) > 90 {
+	if strings.ContainsAny(dir, " \t\n\"'\\%$#{},") || len(dir) > 70 {
 		return nil, fmt.Errorf("folder %q: sockets and ssh options cannot hold this path, choose a plain, shorter one", dir)
 	}
 	i, err := builtImage(ctx)
@@ -194,7 +194,9 @@ func (g *Guest) Reset(ctx context.Context) error {
 
 // Kill ends the guest as a power cut does; what it wrote stays in Dir. Only
 // Reset brings it back.
-func (g *Guest) Kill(ctx context.Context) error { return end(ctx, g.Dir) }
+func (g *Guest) Kill(ctx context.Context) error {
+	return errors.Join(g.hangUp(ctx), end(ctx, g.Dir))
+}
 
 // Down ends the guest, whatever state it is in, and removes its files. Where
 // something foreign lies in the folder, the folder stays.

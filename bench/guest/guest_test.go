@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,13 +46,9 @@ func TestLife(t *testing.T) {
 		assert.Contains(t, g.MustRun(t, "cat /etc/os-release"), "Debian GNU/Linux 12")
 		assert.Equal(t, "lima-cp1", g.MustRun(t, "hostname"))
 		assert.Equal(t, "systemd", g.MustRun(t, "cat /proc/1/comm"))
-		assert.Equal(t, "kvm=0", "kvm="+g.MustRun(t, "[ -e /dev/kvm ] && echo 1 || echo 0"))
-		clock := g.MustRun(t, "date +%s")
-		var seconds int64
-		for _, digit := range clock {
-			seconds = seconds*10 + int64(digit-'0')
-		}
-		assert.InDelta(t, time.Now().Unix(), seconds, 120)
+		clock, err := strconv.ParseInt(g.MustRun(t, "date +%s"), 10, 64)
+		require.NoError(t, err)
+		assert.InDelta(t, time.Now().Unix(), clock, 120)
 		out, err := exec.CommandContext(ctx, "ssh", append(g.SSHArgs(), "id -un; sudo -n id -un")...).Output()
 		require.NoError(t, err)
 		assert.Equal(t, "debian\nroot\n", string(out))
@@ -67,16 +64,12 @@ func TestLife(t *testing.T) {
 		assert.Equal(t, "/dev/vdc", g.MustDevice(t, "huge"))
 		assert.Equal(t, "/dev/nvme0n1", g.MustDevice(t, "fast"))
 		assert.Equal(t, "/dev/sr0", g.MustDevice(t, "disc"))
-		for disk, want := range map[string]string{
-			"plain": "virtio 68MB  0 0", "huge": "1181GB HUGE 0 0",
-		} {
-			_ = want
-			assert.NotEmpty(t, g.MustRun(t, "lsblk -dno TRAN,SIZE,SERIAL,RO,RM "+g.MustDevice(t, disk)))
-		}
+		assert.Equal(t, "HUGE", g.MustRun(t, "cat /sys/block/vdc/serial"))
+		assert.Empty(t, g.MustRun(t, "cat /sys/block/vdb/serial"))
+		assert.Equal(t, strconv.Itoa(1100<<30), g.MustRun(t, "blockdev --getsize64 "+g.MustDevice(t, "huge")))
 		assert.Equal(t, "0x5000c500a1b2c3d4", g.MustRun(t, "lsblk -dno WWN "+g.MustDevice(t, "scsi")))
 		assert.Equal(t, "1", g.MustRun(t, "cat /sys/class/block/"+strings.TrimPrefix(g.MustDevice(t, "stick"), "/dev/")+"/removable"))
 		assert.Equal(t, "1", g.MustRun(t, "cat /sys/class/block/"+strings.TrimPrefix(g.MustDevice(t, "fixed"), "/dev/")+"/ro"))
-		assert.Equal(t, "1099511627776", g.MustRun(t, "n=$(blockdev --getsize64 "+g.MustDevice(t, "huge")+"); echo $((n - 75 * 1024 * 1024 * 1024 - 1073741824))"))
 		// udev and multipathd have made one disk of the two paths.
 		assert.Contains(t, g.MustRun(t, "for n in 1 2 3 4 5 6 7 8 9; do multipath -ll | grep -c running | grep -qx 2 && break; sleep 1; done; multipath -ll"), "dm-")
 	})

@@ -15,13 +15,14 @@ import (
 // with the host.
 func (g *Guest) SSHArgs() []string { return g.sshArgs(g.Spec.User) }
 
-func (g *Guest) sshArgs(user string) []string {
-	return append(plainSSH(g.IdentityPath, g.Port),
-		"-o", "UserKnownHostsFile="+g.KnownHostsPath, "-o", "StrictHostKeyChecking=yes", user+"@127.0.0.1")
+func (g *Guest) sshArgs(user string) []string { return append(g.own(), user+"@127.0.0.1") }
+
+func (g *Guest) own() []string {
+	return append(plainSSH(g.IdentityPath, g.Port), "-o", "UserKnownHostsFile="+g.KnownHostsPath, "-o", "StrictHostKeyChecking=yes")
 }
 
 func plainSSH(identity string, port int) []string {
-	return []string{"-F", "/dev/null", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ConnectTimeout=20",
+	return []string{"-F", "/dev/null", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ConnectTimeout=120",
 		"-o", "ServerAliveInterval=15", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
 		"-i", identity, "-p", fmt.Sprint(port)}
 }
@@ -34,13 +35,28 @@ func (g *Guest) Exec(ctx context.Context, argv ...string) ([]byte, error) {
 	for i, word := range argv {
 		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	return sshRun(ctx, append(g.sshArgs("root"), strings.Join(words, " ")), "")
+	return sshRun(ctx, append(g.shared(), strings.Join(words, " ")), "")
 }
 
 // Run runs a POSIX shell script as root, under set -eu, and returns its
 // stdout.
 func (g *Guest) Run(ctx context.Context, script string) ([]byte, error) {
-	return sshRun(ctx, append(g.sshArgs("root"), "sh -eu"), script)
+	return sshRun(ctx, append(g.shared(), "sh -eu"), script)
+}
+
+// shared are the arguments of an ssh as root that leaves its connection to the
+// next one: a new one costs an emulated processor seconds. It ends with qemu.
+func (g *Guest) shared() []string {
+	return append([]string{"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath=" + g.file("ssh")}, g.sshArgs("root")...)
+}
+
+// hangUp ends the shared connection.
+func (g *Guest) hangUp(ctx context.Context) error {
+	if _, err := os.Stat(g.file("ssh")); err != nil {
+		return nil
+	}
+	_ = exec.CommandContext(ctx, "ssh", append([]string{"-O", "exit"}, g.shared()...)...).Run() // it may be gone by now
+	return os.RemoveAll(g.file("ssh"))
 }
 
 func sshRun(ctx context.Context, args []string, stdin string) ([]byte, error) {
@@ -58,22 +74,37 @@ func sshRun(ctx context.Context, args []string, stdin string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// answers waits until a script runs in the guest.
-func answers(ctx context.Context, dir string, args []string, script string) error {
+// answers waits until an attempt succeeds. A guest that boots leaves a
+// connection hanging, so the first ones are short; on a busy machine a login
+// alone may take a minute, so later ones are not.
+func answers(ctx context.Context, dir string, attempt func(ctx context.Context, connect string) error) error {
 	var last error
+	patience := 10
 	err := poll(ctx, func() (bool, error) {
 		if !running(dir) {
 			return false, errors.New("qemu ended")
 		}
-		attempt, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
-		_, last = sshRun(attempt, args, script)
+		last = attempt(ctx, fmt.Sprintf("ConnectTimeout=%d", patience))
+		patience = min(patience*3/2, 120)
 		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the guest does not answer: %w", errors.Join(err, last))
 	}
 	return nil
+}
+
+// login is an attempt to run a script as root.
+func login(ssh []string, script string) func(ctx context.Context, connect string) error {
+	return func(ctx context.Context, connect string) error {
+		_, err := sshRun(ctx, append(append([]string{"-o", connect}, ssh...), "root@127.0.0.1", "sh -eu"), script)
+		return err
+	}
+}
+
+// fresh are the arguments of an ssh to a guest that is nobody's yet.
+func (i image) fresh(port int) []string {
+	return append(plainSSH(i.file("id"), port), "-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=no")
 }
 
 // personalise makes the guest one of its own: name, machine-id, keys, clock.
@@ -98,14 +129,20 @@ cat >/etc/ssh/ssh_host_ed25519_key <<'END'
 %[3]sEND
 ssh-keygen -y -f /etc/ssh/ssh_host_ed25519_key >/etc/ssh/ssh_host_ed25519_key.pub
 systemctl reload ssh
-cat >/root/.ssh/authorized_keys <<'END'
+cat >/home/debian/.ssh/authorized_keys <<'END'
 %[4]sEND
-cat /root/.ssh/authorized_keys >/home/debian/.ssh/authorized_keys
-`, time.Now().Unix(), g.Spec.Hostname, hostKey, public)
-	first := append(plainSSH(i.file("id"), g.Port), "-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=no",
-		"root@127.0.0.1", "sh -eu")
-	if err := answers(ctx, g.Dir, first, script); err != nil {
-		return err
+cat /home/debian/.ssh/authorized_keys >/root/.ssh/authorized_keys
+`, now(), g.Spec.Hostname, hostKey, public)
+	// The second shows that the first has worked, also one that was cut
+	// after it had changed the keys.
+	both := func(ctx context.Context, connect string) error {
+		first := login(i.fresh(g.Port), script)(ctx, connect)
+		if err := login(g.own(), "true")(ctx, connect); err != nil {
+			return errors.Join(first, err)
+		}
+		return nil
 	}
-	return answers(ctx, g.Dir, append(g.sshArgs("root"), "true"), "")
+	return answers(ctx, g.Dir, both)
 }
+
+func now() int64 { return time.Now().Unix() }

@@ -82,13 +82,23 @@ func (g *Guest) MustRun(t testing.TB, script string) string {
 // MustDevice is Device, for a test that cannot go on without it.
 func (g *Guest) MustDevice(t testing.TB, disk string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	device := g.MustDevices(t)[disk]
+	if device == "" {
+		t.Fatalf("no disk %s is attached", disk)
+	}
+	return device
+}
+
+// MustDevices is Devices, for a test that cannot go on without it.
+func (g *Guest) MustDevices(t testing.TB) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	device, err := g.Device(ctx, disk)
+	devices, err := g.Devices(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return device
+	return devices
 }
 
 func start(spec Spec) (*Guest, error) {

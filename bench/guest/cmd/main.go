@@ -150,12 +150,12 @@ func newStatus() *cobra.Command {
 				return failure{fmt.Errorf("%s does not run", g.Spec.Name)}
 			}
 			fmt.Printf("%s runs; ssh on 127.0.0.1:%d; inventory %s\n", g.Spec.Name, g.Port, g.InventoryPath)
+			devices, err := g.Devices(c.Context())
+			if err != nil {
+				return failure{err}
+			}
 			for _, d := range g.Disks() {
-				device, err := g.Device(c.Context(), d.Name)
-				if err != nil {
-					return failure{err}
-				}
-				fmt.Printf("disk %s: %s in the guest, %s here\n", d.Name, device, g.DiskFile(d.Name))
+				fmt.Printf("disk %s: %s in the guest, %s here\n", d.Name, devices[d.Name], g.DiskFile(d.Name))
 			}
 			return nil
 		}}
