@@ -26,8 +26,8 @@ cat >/etc/systemd/system/controlplane.service <<'UNIT'
 [Unit]
 Description=API server of the bench
 [Service]
-ExecStart=/usr/local/bin/controlplane --dir /var/lib/controlplane --keep --port 6443 --ready-file /run/controlplane.ready
-# A slow VM may need a second start, which finds the first one's data.
+ExecStart=/usr/local/bin/controlplane --dir /var/lib/controlplane --keep --port 6443 --start-timeout 15m --ready-file /run/controlplane.ready
+# Killed, it finds its data again.
 Restart=on-failure
 [Install]
 WantedBy=multi-user.target
@@ -39,7 +39,7 @@ END
   echo "controlplane.sh: waiting for the API on $node" >&2
   on bash -s <<'END'
 set -eu
-for _ in $(seq 300); do
+for _ in $(seq 600); do
   [ -e /run/controlplane.ready ] && break
   sleep 2
 done
