@@ -21,6 +21,10 @@ const patience = 3 * time.Minute
 // uis are what the scenarios expose, in a namespace of their own.
 var uis = []string{"grafana", "argocd"}
 
+// forwarded is where this workstation finds the NodePorts of a Lima bench: its
+// VMs have addresses that only they know.
+const forwarded = "127.0.0.1"
+
 // cluster is what the scenarios of the exposure make on the API.
 type cluster struct {
 	*Bench
@@ -35,17 +39,17 @@ func expose(l *Log, b *Bench, purpose string) cluster {
 	cp := b.Control(l)
 	known, err := b.kubectl(c.kubeconfig, "get", "nodes", "-o", "name").text()
 	l.Must(err, "the API's nodes")
-	if known == "" {
-		l.See("EMULATED: the API has no Node; %s is written as Ready at 127.0.0.1, where Lima forwards its NodePorts", cp)
-		c.apply(l, fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n", cp))
-		_, err := b.kubectl(c.kubeconfig, "patch", "node", cp, "--subresource=status", "--type=merge", "--patch",
-			`{"status":{"addresses":[{"type":"InternalIP","address":"127.0.0.1"}],"conditions":[{"type":"Ready","status":"True","reason":"Bench","lastHeartbeatTime":null}]}}`).text()
-		l.Must(err, "the Node's status")
-	}
 	address, err := b.node(cp, "sh", "-c", "ip -4 -o addr show scope global | awk '{ split($4, a, \"/\"); print a[1]; exit }'").text()
 	l.Must(err, "the address of "+cp)
 	if c.serves = strings.TrimSpace(address); c.serves == "" {
 		l.NotRun("%s has no address that an endpoint may have", cp)
+	}
+	if known == "" {
+		l.See("EMULATED: the API has no Node; %s is written as Ready at %s", cp, c.serves)
+		c.apply(l, fmt.Sprintf("apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n", cp))
+		_, err := b.kubectl(c.kubeconfig, "patch", "node", cp, "--subresource=status", "--type=merge", "--patch", fmt.Sprintf(
+			`{"status":{"addresses":[{"type":"InternalIP","address":%q}],"conditions":[{"type":"Ready","status":"True","reason":"Bench"}]}}`, c.serves)).text()
+		l.Must(err, "the Node's status")
 	}
 	c.apply(l, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+c.namespace+"}\n")
 	contract := "contract_version: \"1.0\"\nendpoints:\n"

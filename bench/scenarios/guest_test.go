@@ -3,7 +3,6 @@
 package scenarios_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,13 +14,23 @@ import (
 	"github.com/nestor-tools/nestor/bench/cptest"
 	"github.com/nestor-tools/nestor/bench/guest"
 	"github.com/nestor-tools/nestor/bench/lima"
+	"github.com/nestor-tools/nestor/bench/nodes"
 	"github.com/nestor-tools/nestor/bench/scenarios"
 )
 
-// onGuests is a bench of two real Debian guests behind the stand-in for
-// limactl: cp1, whose admin.conf leads to a control plane on this machine, and
-// node1 with two extra disks.
-func onGuests(t *testing.T) *scenarios.Bench {
+// inventory is as bench.sh writes it; PORT is the API's.
+const inventory = `all:
+  vars: {target_kind: lima, stack_id: bench}
+  children:
+    cloud:
+      children:
+        control: {hosts: {cp1: {api_port: PORT}}}
+        workers: {hosts: {node1: {}}}
+`
+
+// open makes a bench: a stand-in for limactl whose VMs are what add adds, with
+// a control plane on this machine that cp1's admin.conf leads to.
+func open(t *testing.T, add func(l *lima.Lima, adminConf string)) *scenarios.Bench {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	dir := t.TempDir()
@@ -38,48 +47,56 @@ func onGuests(t *testing.T) *scenarios.Bench {
 			t.Setenv(k, v)
 		}
 	}
-	disks := []guest.Disk{{Name: "data1", SizeMiB: 256}, {Name: "data2", SizeMiB: 128}}
-	for _, spec := range []guest.Spec{{Name: "cp1"}, {Name: "node1", Disks: disks}} {
-		spec.Hostname, spec.User = "lima-"+spec.Name, "debian"
-		g := guest.Start(t, spec)
-		l.Add(t, spec.Name, lima.VM{SSH: g.SSHArgs()})
-		if spec.Name == "cp1" {
-			content, err := os.ReadFile(api.Kubeconfig)
-			require.NoError(t, err)
-			conf := strings.ReplaceAll(string(content), api.URL, "https://cluster-api:6443")
-			g.MustRun(t, "umask 077; mkdir -p -m 755 /etc/kubernetes; cat >/etc/kubernetes/admin.conf <<'END'\n"+conf+"END\n")
-		}
-	}
-	inventory := filepath.Join(dir, "inventory.yaml")
-	port := api.URL[strings.LastIndex(api.URL, ":")+1:]
-	require.NoError(t, os.WriteFile(inventory, fmt.Appendf(nil, `all:
-  vars: {target_kind: lima, stack_id: bench}
-  children:
-    cloud:
-      children:
-        control: {hosts: {cp1: {api_port: %s}}}
-        workers: {hosts: {node1: {}}}
-`, port), 0o600))
-	b, err := scenarios.Open(root, nestor, inventory, t.TempDir())
+	content, err := os.ReadFile(api.Kubeconfig)
 	require.NoError(t, err)
-	b.Emulated = []string{
-		"limactl is the stand-in of bench/lima",
-		"the VMs are the guests of bench/guest, under qemu without hardware virtualization",
-		"the control plane runs on the workstation, without kubelets",
-	}
+	add(l, strings.ReplaceAll(string(content), api.URL, "https://cluster-api:6443"))
+	file := filepath.Join(dir, "inventory.yaml")
+	port := api.URL[strings.LastIndex(api.URL, ":")+1:]
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(inventory, "PORT", port)), 0o600))
+	b, err := scenarios.Open(root, nestor, file, t.TempDir())
+	require.NoError(t, err)
+	b.Emulated = []string{"limactl is the stand-in of bench/lima", "the control plane runs on the workstation, without kubelets"}
 	return b
 }
 
-func TestScenariosOnGuests(t *testing.T) {
-	b := onGuests(t)
-	for _, s := range scenarios.All {
-		if s.Name == "ui-reachable" { // its NodePorts are not forwarded from a guest
-			continue
-		}
-		t.Run(s.Name, func(t *testing.T) {
-			results, err := scenarios.Run(t.Output(), b, s.Name)
+func pass(t *testing.T, b *scenarios.Bench, names ...string) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			results, err := scenarios.Run(t.Output(), b, name)
 			require.NoError(t, err)
 			require.Equal(t, scenarios.Pass, results[0].Verdict)
 		})
 	}
+}
+
+// Two real Debian guests, node1 with two extra disks. Only their NodePorts are
+// not forwarded, so ui-reachable is for a bench with Lima.
+func TestScenariosOnGuests(t *testing.T) {
+	b := open(t, func(l *lima.Lima, adminConf string) {
+		disks := []guest.Disk{{Name: "data1", SizeMiB: 256}, {Name: "data2", SizeMiB: 128}}
+		for _, spec := range []guest.Spec{{Name: "cp1"}, {Name: "node1", Disks: disks}} {
+			spec.Hostname, spec.User = "lima-"+spec.Name, "debian"
+			g := guest.Start(t, spec)
+			l.Add(t, spec.Name, lima.VM{SSH: g.SSHArgs()})
+			if spec.Name == "cp1" {
+				g.MustRun(t, "umask 077; mkdir -p -m 755 /etc/kubernetes; cat >/etc/kubernetes/admin.conf <<'END'\n"+adminConf+"END\n")
+			}
+		}
+	})
+	pass(t, b, "node-exec", "run-cni", "kubeconfig", "node-side", "portal", "remove")
+}
+
+// The same on two nodes that are namespaces of this machine: what is quick,
+// and needs no disks.
+func TestScenariosOnNodes(t *testing.T) {
+	b := open(t, func(l *lima.Lima, adminConf string) {
+		n := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{
+			{Name: "lima-cp1", User: "debian", Sudo: nodes.SudoFree, Files: map[string]string{"/etc/kubernetes/admin.conf": adminConf}},
+			{Name: "lima-node1", User: "debian", Sudo: nodes.SudoFree},
+		}})
+		for _, name := range []string{"cp1", "node1"} {
+			l.Add(t, name, lima.VM{SSH: n.SSHArgs("lima-" + name)})
+		}
+	})
+	pass(t, b, "node-exec", "run-cni", "kubeconfig", "portal")
 }

@@ -15,7 +15,7 @@ func portal(l *Log, b *Bench) {
 	l.Must(err, "a free port")
 	address := listener.Addr().String()
 	l.Must(listener.Close(), "a free port")
-	end, err := b.background("portal.log", "portal", "serve", "--contract", c.contract, "--kubeconfig", c.kubeconfig, "--listen", address)
+	end, err := b.background("portal.log", "portal", "serve", "--contract", c.contract, "--kubeconfig", c.kubeconfig, "--listen", address, "--access-host", forwarded)
 	l.Must(err, "nestor portal serve")
 	defer end()
 
@@ -25,7 +25,7 @@ func portal(l *Log, b *Bench) {
 		if err != nil {
 			return err.Error()
 		}
-		return value(view, fmt.Sprintf(`.layers[].entries[] | select(.id == %q) | .url`, id))
+		return value(view, fmt.Sprintf(`.layers[].entries[] | select(.id == %q) | .url // .`, id))
 	}
 	right := func(port string) func() (string, bool) {
 		return func() (string, bool) {
@@ -80,7 +80,7 @@ func uiReachable(l *Log, b *Bench) {
 		defer func() { _, _ = b.node(cp, "sudo", "-n", "systemctl", "stop", "nestor-ui-"+ui).text() }()
 	}
 	probe := func() (int, string) {
-		code, out, stderr, err := b.nestor("probe", "--contract", c.contract, "--kubeconfig", c.kubeconfig, "--strict").code()
+		code, out, stderr, err := b.nestor("probe", "--contract", c.contract, "--kubeconfig", c.kubeconfig, "--access-host", forwarded, "--strict").code()
 		l.Must(err, "nestor probe")
 		return code, out + stderr
 	}
