@@ -22,8 +22,9 @@ const patience = 3 * time.Minute
 var uis = []string{"grafana", "argocd"}
 
 // forwarded is where this workstation finds the NodePorts of a Lima bench: its
-// VMs have addresses that only they know.
-const forwarded = "127.0.0.1"
+// VMs have addresses that only they know. (nestor takes the name, and no
+// loopback address.)
+const forwarded = "localhost"
 
 // cluster is what the scenarios of the exposure make on the API.
 type cluster struct {

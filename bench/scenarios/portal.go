@@ -3,6 +3,8 @@ package scenarios
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -20,6 +22,12 @@ func portal(l *Log, b *Bench) {
 	defer end()
 
 	const id = "grafana"
+	_, _, up := await(patience, func() (string, bool) { _, _, err := get("http://" + address + "/livez"); return "", err == nil })
+	if !up {
+		log, _ := os.ReadFile(filepath.Join(b.Work, "portal.log"))
+		l.Failf("the portal does not answer: %s", log)
+		return
+	}
 	link := func() string {
 		view, _, err := get("http://" + address + "/api/v1/view")
 		if err != nil {
