@@ -31,6 +31,7 @@ python3:python3
 bats:bats
 shellcheck:shellcheck
 shfmt:shfmt
+chromium:chromium
 "
 [[ ${1-} != guest ]] || needs+="
 qemu-system-x86_64:qemu-system-x86

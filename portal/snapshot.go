@@ -1,6 +1,9 @@
 package portal
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // SnapshotSchema names the form of a snapshot in a file.
 const SnapshotSchema = "nestor.snapshot/v1"
@@ -42,6 +45,8 @@ const (
 	Stale    SourceState = "stale"    // read once; since then no sign of life
 	Denied   SourceState = "denied"   // the API server refuses: 401 or 403
 	Unsynced SourceState = "unsynced" // not read yet, or never whole
+	// NotAsked is of a source that no snapshot lists; views alone say it.
+	NotAsked SourceState = "not-asked"
 )
 
 // Source is the state of one resource.
@@ -116,11 +121,30 @@ type Address struct {
 type Pod struct {
 	Namespace   string            `json:"namespace"`
 	Name        string            `json:"name"`
+	OwnerKind   string            `json:"owner_kind,omitempty"` // as Owner gives them
+	OwnerName   string            `json:"owner_name,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Node        string            `json:"node,omitempty"`
 	Ready       bool              `json:"ready"`
 	HostNetwork bool              `json:"host_network,omitempty"`
 	Ports       []PodPort         `json:"ports,omitempty"`
+}
+
+// Owner gives what a person calls the owner of a pod, from its controlling
+// ownerReference and the pod's labels: the Deployment in place of its
+// ReplicaSet, which is named after it and the pod's template hash. The contract
+// accepts ports of the host under that name. A static pod (owner kind Node)
+// and one without an owner have none: "".
+func Owner(kind, name string, labels map[string]string) (ownerKind, ownerName string) {
+	if kind == "Node" {
+		return "", ""
+	}
+	if hash := labels["pod-template-hash"]; kind == "ReplicaSet" && hash != "" {
+		if deployment, ok := strings.CutSuffix(name, "-"+hash); ok {
+			return "Deployment", deployment
+		}
+	}
+	return kind, name
 }
 
 // PodPort is a port that a container declares.

@@ -43,7 +43,7 @@ func (i image) booted(ctx context.Context, memoryMiB int) (booted, error) {
 		}
 		defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx), fresh)) }()
 		// Degraded is fine: what a unit of the guest misses is its own affair.
-		finished := "systemctl is-system-running --wait || true; udevadm settle; sync"
+		finished := "systemctl is-system-running --wait || true; udevadm settle --timeout=600; sync"
 		if err := answers(ctx, fresh, login(i.fresh(port), finished)); err != nil {
 			return err
 		}

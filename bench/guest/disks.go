@@ -107,7 +107,7 @@ func (g *Guest) Devices(ctx context.Context) (map[string]string, error) {
 			script += fmt.Sprintf("find_disk %s '/sys/bus/pci/devices/0000:%s'\n", d.Name, address)
 		}
 	}
-	out, err := g.Run(ctx, script+"udevadm settle\n")
+	out, err := g.Run(ctx, script+"udevadm settle --timeout=600\n")
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +249,6 @@ func (g *Guest) again(ctx context.Context, reboot func() error) error {
 	return answers(ctx, g.Dir, login(g.own(), fmt.Sprintf(`
 [ "$(cat /proc/sys/kernel/random/boot_id)" != %s ]
 date -u -s @%d >/dev/null
-udevadm settle
+udevadm settle --timeout=600
 `, strings.TrimSpace(string(before)), now())))
 }

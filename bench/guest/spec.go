@@ -25,7 +25,8 @@ type Spec struct {
 
 	MemoryMiB int // 1536 when 0
 
-	// Disks are plugged in after the start, in this order.
+	// Disks are plugged in after the start. Which of them is vdb and which
+	// vdc is the guest's affair: ask Device.
 	Disks []Disk
 
 	// Forward are ports of the guest that are to be reached on 127.0.0.1;

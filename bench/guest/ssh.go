@@ -23,8 +23,8 @@ func (g *Guest) own() []string {
 
 func plainSSH(identity string, port int) []string {
 	return []string{"-F", "/dev/null", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ConnectTimeout=120",
-		"-o", "ServerAliveInterval=15", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
-		"-i", identity, "-p", fmt.Sprint(port)}
+		"-o", "ServerAliveInterval=30", "-o", "ServerAliveCountMax=20", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
+		"-o", "KexAlgorithms=curve25519-sha256", "-i", identity, "-p", fmt.Sprint(port)}
 }
 
 // Exec runs a command as root, by plain ssh and without nestor, and returns
@@ -108,6 +108,7 @@ func (i image) fresh(port int) []string {
 }
 
 // personalise makes the guest one of its own: name, machine-id, keys, clock.
+// The default key exchange costs an emulated processor seconds.
 func (g *Guest) personalise(ctx context.Context, i image) error {
 	var public, hostKey []byte
 	var err error
@@ -127,6 +128,7 @@ rm -f /etc/ssh/ssh_host_*
 umask 077
 cat >/etc/ssh/ssh_host_ed25519_key <<'END'
 %[3]sEND
+echo KexAlgorithms curve25519-sha256 >/etc/ssh/sshd_config.d/guest.conf
 ssh-keygen -y -f /etc/ssh/ssh_host_ed25519_key >/etc/ssh/ssh_host_ed25519_key.pub
 systemctl reload ssh
 cat >/home/debian/.ssh/authorized_keys <<'END'

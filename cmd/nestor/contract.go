@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nestor-tools/nestor/contract"
 	"github.com/nestor-tools/nestor/contract/manifest"
@@ -26,6 +27,37 @@ type contractFlags struct {
 	today    string
 }
 
+func (f *contractFlags) add(p *pflag.FlagSet) {
+	p.StringVar(&f.contract, "contract", "contract/endpoints.yaml", "the contract, a file or the folder that holds it")
+	p.StringVar(&f.root, "root", ".", "the folder of the manifests, that the contract's paths start from")
+	p.StringVar(&f.today, "today", "", "the day, such as 2027-01-31, that decides which accept entries are over (default: today)")
+}
+
+// day is the day that accept entries are judged by.
+func (f *contractFlags) day() (time.Time, error) {
+	if f.today == "" {
+		return time.Now(), nil
+	}
+	day, err := time.Parse(time.DateOnly, f.today)
+	if err != nil {
+		return day, fmt.Errorf("--today %q is not a date such as 2027-01-31", f.today)
+	}
+	return day, nil
+}
+
+// readContract reads the contract name and the files beside it.
+func readContract(name string) (*contract.Set, []contract.Finding, error) {
+	// "contract/" and ".." name folders too
+	dir, base := filepath.Split(filepath.Clean(name))
+	if base == ".." {
+		dir, base = filepath.Join(dir, base), "."
+	}
+	if dir == "" {
+		dir = "."
+	}
+	return contract.Load(os.DirFS(dir), base, prefixOf(dir))
+}
+
 func newContractCmd(c *cli) *cobra.Command {
 	f := &contractFlags{}
 	cmd := &cobra.Command{
@@ -34,10 +66,7 @@ func newContractCmd(c *cli) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	p := cmd.PersistentFlags()
-	p.StringVar(&f.contract, "contract", "contract/endpoints.yaml", "the contract, a file or the folder that holds it")
-	p.StringVar(&f.root, "root", ".", "the folder of the manifests, that the contract's paths start from")
-	p.StringVar(&f.today, "today", "", "the day, such as 2027-01-31, that decides which accept entries are over (default: today)")
+	f.add(cmd.PersistentFlags())
 	cmd.AddCommand(newContractCheckCmd(c, f), newContractNodePortsCmd(c, f), newContractAllowlistCmd(c, f),
 		newContractAdoptCmd(c, f), newContractExplainCmd(c, f), newContractRuleCmd(c))
 	return cmd
@@ -60,24 +89,12 @@ func (c *cli) load(cmd *cobra.Command, f *contractFlags, mayLack bool) (*loaded,
 	if !cmd.Flags().Changed("contract") && f.root != "." {
 		name = filepath.Join(f.root, name)
 	}
-	l := &loaded{options: contract.Options{Root: os.DirFS(f.root), Prefix: prefixOf(f.root), Today: time.Now()}}
-	if f.today != "" {
-		day, err := time.Parse(time.DateOnly, f.today)
-		if err != nil {
-			return nil, fmt.Errorf("--today %q is not a date such as 2027-01-31", f.today)
-		}
-		l.options.Today = day
+	today, err := f.day()
+	if err != nil {
+		return nil, err
 	}
-	// "contract/" and ".." name folders too
-	dir, base := filepath.Split(filepath.Clean(name))
-	if base == ".." {
-		dir, base = filepath.Join(dir, base), "."
-	}
-	if dir == "" {
-		dir = "."
-	}
-	var err error
-	l.set, l.findings, err = contract.Load(os.DirFS(dir), base, prefixOf(dir))
+	l := &loaded{options: contract.Options{Root: os.DirFS(f.root), Prefix: prefixOf(f.root), Today: today}}
+	l.set, l.findings, err = readContract(name)
 	lacks := errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("contract")
 	if info, statErr := os.Stat(name); statErr == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		lacks = true
