@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 GO      ?= go
-SHELLS  := $(wildcard shims/*.sh bench/*.sh bench/*/*.sh bench/perf/*/*.sh) shims/test/helper.bash .ci/run
+SHELLS  := $(wildcard shims/*.sh bench/*.sh bench/*/*.sh bench/*/*/*.sh) shims/test/helper.bash .ci/run
 BATS    := $(wildcard shims/test/*.bats)
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # stage NAME COMMAND: runs the command and prints what it took.
