@@ -32,7 +32,7 @@ func newPortalCmd(c *cli) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPortalRenderCmd(c), newPortalSnapshotCmd(c))
+	cmd.AddCommand(newPortalServeCmd(c), newPortalRenderCmd(c), newPortalSnapshotCmd(c))
 	return cmd
 }
 
