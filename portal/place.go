@@ -29,8 +29,8 @@ var addressRank = map[string]int{"ExternalIP": 0, "InternalIP": 1, "ExternalDNS"
 // comes last (kubernetes/kubernetes#90823).
 const cordonedTier = 100
 
-// candidates gives the Ready nodes that pass the filter and have an address of
-// one of the families, the best first.
+// candidates gives the Ready nodes that pass the filter, which may be nil, and
+// have an address of one of the families, the best first.
 func (j *judge) candidates(families []string, pass func(node string) bool) []candidate {
 	kind := strings.Join(families, " ")
 	all, ok := j.answering[kind]
@@ -48,6 +48,9 @@ func (j *judge) candidates(families []string, pass func(node string) bool) []can
 		}
 		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Or(a.tier-b.tier, strings.Compare(a.node.Name, b.node.Name)) })
 		j.answering[kind] = all
+	}
+	if pass == nil {
+		return all
 	}
 	var some []candidate
 	for _, c := range all {
