@@ -188,7 +188,7 @@ func (a *assessment) onNodes(p contract.Promise) {
 // place finds the node and makes the URL.
 func (a *assessment) place(p contract.Promise, local bool, behind *backends) {
 	var all []candidate
-	pass := func(string) bool { return true }
+	var pass func(string) bool
 	if local {
 		if behind == nil {
 			return // which node answers is unknown, and that is noted
@@ -202,7 +202,7 @@ func (a *assessment) place(p contract.Promise, local bool, behind *backends) {
 		}
 		all = a.candidates(a.service(p.Exposing).IPFamilies, pass)
 		if len(all) == 0 {
-			if local && behind.ready > 0 && len(a.candidates(a.service(p.Exposing).IPFamilies, func(string) bool { return true })) > 0 {
+			if local && behind.ready > 0 && len(a.candidates(a.service(p.Exposing).IPFamilies, nil)) > 0 {
 				a.say("local-empty", p.Exposing.Namespace, p.Exposing.Name)
 				a.fault(ETPLocalEmpty, patch(p.Exposing, map[string]any{"externalTrafficPolicy": "Cluster"}))
 			} else if !local || behind.ready > 0 {
@@ -328,7 +328,7 @@ func (a *assessment) onHost(p contract.Promise) {
 		}
 		nodes = a.candidates(nil, func(node string) bool { _, ok := ready[node]; return ok })
 		for i, c := range nodes {
-			if host, ok := cleanHost(ready[c.node.Name]); ok {
+			if host, ok := Host(ready[c.node.Name]); ok {
 				nodes[i].hosts = []string{host} // the one address that the pod listens on
 			}
 		}
