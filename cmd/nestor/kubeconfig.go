@@ -75,6 +75,9 @@ code is then 1.`,
 					return fmt.Errorf("--%s is empty", flag)
 				}
 			}
+			if f.out == "-" {
+				return errors.New("--out: a kubeconfig goes to a file, never to stdout")
+			}
 			if f.context != "" && !contextName(f.context) {
 				return fmt.Errorf("--context %q is no name", f.context)
 			}
@@ -132,7 +135,7 @@ func (c *cli) kubeconfig(ctx context.Context, f kubeconfigFlags) error {
 	if err != nil {
 		return fail(kubeconfigExit(err), err)
 	}
-	for _, remark := range append(w.Remarks, c.remarks(f, access, w)...) {
+	for _, remark := range append(w.Remarks, c.remarks(f, access, w, file)...) {
 		fmt.Fprintf(c.err, "nestor: %s: %s\n", file, printable(remark))
 	}
 	if err := c.printKubeconfig(f, access, config, w); err != nil {
@@ -323,14 +326,15 @@ func (c *cli) kubeconfigFile(f kubeconfigFlags, stackID string) (string, error) 
 }
 
 // remarks are what the caller should know and no error is.
-func (c *cli) remarks(f kubeconfigFlags, a access, w kubeconfig.Written) (remarks []string) {
+func (c *cli) remarks(f kubeconfigFlags, a access, w kubeconfig.Written, file string) (remarks []string) {
 	if len(a.fetched.Also) > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s also holds %s, which was not read", a.fetched.Node, strings.Join(a.fetched.Also, ", ")))
 	}
 	if until := a.config.Expires(); !until.IsZero() && time.Until(until) < 30*24*time.Hour {
 		remarks = append(remarks, fmt.Sprintf("its client certificate expires soon, on %s", until.UTC().Format(time.DateOnly)))
 	}
-	if list, ok := c.env("KUBECONFIG"); ok && list != "" && f.merge && !slices.Contains(filepath.SplitList(list), w.Path) {
+	list, _ := c.env("KUBECONFIG")
+	if files := filepath.SplitList(list); list != "" && f.merge && !slices.Contains(files, w.Path) && !slices.Contains(files, file) {
 		remarks = append(remarks, "KUBECONFIG is set and does not name it: kubectl will not read it here")
 	}
 	return remarks

@@ -49,7 +49,7 @@ func ExampleInventory_Select() {
 	fmt.Println(inv.Select("cloud:!cloud"))
 	// Output:
 	// [node1 node3] <nil>
-	// [] pattern "cloud:!cloud" selects no host
+	// [] pattern "cloud:!cloud" selects no host of hosts.yaml
 }
 
 func ExampleInventory_Explain() {

@@ -57,7 +57,7 @@ func (inv *Inventory) Select(pattern string) ([]string, error) {
 			selected = append(selected, matched...)
 		}
 	}
-	return chosen(pattern, selected)
+	return inv.chosen(pattern, selected)
 }
 
 func (inv *Inventory) selectDefault() ([]string, error) {
@@ -76,12 +76,12 @@ func (inv *Inventory) selectDefault() ([]string, error) {
 			selected = append(selected, h)
 		}
 	}
-	return chosen(name, selected)
+	return inv.chosen(name, selected)
 }
 
-func chosen(pattern string, hosts []*host) ([]string, error) {
+func (inv *Inventory) chosen(pattern string, hosts []*host) ([]string, error) {
 	if len(hosts) == 0 {
-		return nil, &PatternError{Pattern: pattern, Why: "selects no host"}
+		return nil, &PatternError{Pattern: pattern, Why: "selects no host of " + inv.Name()}
 	}
 	seen := make(map[*host]bool, len(hosts))
 	return names(slices.DeleteFunc(hosts, func(h *host) bool {

@@ -58,12 +58,12 @@ other: {hosts: {nœud.example.test: , "2001:db8::1": , lost: }}
 		",":         `pattern "," is empty`,
 		" ":         `pattern " " is empty`,
 		"!":         `pattern "!" is empty`,
-		"web:!web":  `pattern "web:!web" selects no host`,
-		"x*":        `pattern "x*" selects no host`,
+		"web:!web":  `pattern "web:!web" selects no host of hosts.yaml`,
+		"x*":        `pattern "x*" selects no host of hosts.yaml`,
 		"webb":      `pattern "webb" names "webb", which is neither a host nor a group of hosts.yaml`,
 		"all:!w4":   `pattern "all:!w4" names "w4", which is neither a host nor a group of hosts.yaml; nearest: w1, w2, w3`,
 		"web[3]":    `pattern "web[3]" holds "web[3]", past the 3 hosts there are`,
-		"web[2:1]":  `pattern "web[2:1]" selects no host`,
+		"web[2:1]":  `pattern "web[2:1]" selects no host of hosts.yaml`,
 		"w[13]":     `pattern "w[13]" names "w", which is neither a host nor a group of hosts.yaml; nearest: w1, w2, w3`,
 		"w[1-3]":    `pattern "w[1-3]" holds "w[1-3]"; positions are [from:to], and this is no set of characters to Ansible`,
 		"@file":     `pattern "@file" holds "@file", which is not understood here`,
@@ -85,5 +85,5 @@ func TestDefaultSelection(t *testing.T) {
 
 	inv = open(t, map[string]string{"hosts.yaml": "all: {hosts: {x: }}\ncloud: {}"})
 	_, err = inv.Select("")
-	require.EqualError(t, err, `pattern "cloud" selects no host`, "an empty cloud is not all")
+	require.EqualError(t, err, `pattern "cloud" selects no host of hosts.yaml`, "an empty cloud is not all")
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -60,7 +61,7 @@ func invalid(format string, args ...any) error {
 // check looks at what the fields hold.
 func (c *Config) check(now time.Time) error {
 	u, err := url.Parse(c.server)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return invalid("its server is no https URL")
 	}
 	if len(c.ca) == 0 {
@@ -72,6 +73,8 @@ func (c *Config) check(now time.Time) error {
 	switch {
 	case len(c.cert) == 0 && len(c.key) == 0 && c.token == "":
 		return invalid("its user has neither a client certificate nor a token")
+	case strings.ContainsFunc(c.token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return invalid("its token holds what no token can")
 	case len(c.cert) == 0 && len(c.key) == 0:
 		return nil
 	case len(c.cert) == 0:

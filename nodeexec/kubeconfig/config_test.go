@@ -1,6 +1,7 @@
 package kubeconfig_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,44 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
 )
 
-// secretOf finds the secret values of a kubeconfig.
-func secretsOf(conf string) (found []string) {
-	for line := range strings.Lines(conf) {
-		for _, key := range []string{"client-key-data: ", "token: "} {
-			if _, v, ok := strings.Cut(line, key); ok {
-				found = append(found, strings.Trim(strings.TrimSpace(v), `"'`))
-			}
-		}
-	}
-	return found
-}
-
-// assertNoSecret checks that a text shows nothing of the secrets, not even a
-// piece of 12 characters.
+// assertNoSecret checks that a text shows nothing of the secrets.
 func assertNoSecret(t testing.TB, text string, secrets []string) {
 	t.Helper()
-	for _, s := range secrets {
-		for i := 40; i+12 <= len(s); i++ { // the first 40 are the same in every PEM key
-			if !assert.NotContains(t, text, s[i:i+12]) {
-				return
-			}
-		}
-		if len(s) <= 52 {
-			assert.NotContains(t, text, s)
-		}
-	}
+	assert.Empty(t, pki.Leaked(text, secrets), "%s", text)
 }
 
+func b64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+
 func TestParseRefuses(t *testing.T) {
-	ca, other := newAuthority(t, "kubernetes"), newAuthority(t, "other")
-	good := ca.adminConf(t, "https://192.0.2.1:6443", nextYear())
+	ca, other := pki.New(t, "kubernetes"), pki.New(t, "other")
+	good := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())
 	now := time.Now()
 	_, err := kubeconfig.Parse([]byte(good), now)
 	require.NoError(t, err)
-	_, foreignKey := other.issue(t, "x", nextYear())
+	_, foreignKey := other.Issue(t, "x", pki.NextYear())
 	lines := strings.Split(good, "\n")
 	swap := func(key, with string) string { // the line of a key, replaced
 		out := make([]string, 0, len(lines))
@@ -84,6 +66,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no server", swap("server", ""), kubeconfig.ErrInvalid, "no https URL"},
 		{"http", swap("server", "server: http://192.0.2.1"), kubeconfig.ErrInvalid, "no https URL"},
 		{"a password in the URL", swap("server", "server: https://me:SECRETSECRETSECRET@192.0.2.1"), kubeconfig.ErrInvalid, "no https URL"},
+		{"more than an address", swap("server", "server: https://192.0.2.1?x=1"), kubeconfig.ErrInvalid, "no https URL"},
+		{"a token with a newline", swap(key, "token: \"SECRETSECRETSECRET\\n\""), kubeconfig.ErrInvalid, "its token holds what no token can"},
 		{"no authority", swap(authority, ""), kubeconfig.ErrInvalid, "no certificate-authority-data"},
 		{"an authority that is no base64", swap(authority, authority+": '*'"), kubeconfig.ErrInvalid, "is no base64"},
 		{"an authority that is no certificate", swap(authority, authority+": "+b64([]byte("hello"))), kubeconfig.ErrInvalid, "is damaged or cut short"},
@@ -105,14 +89,14 @@ func TestParseRefuses(t *testing.T) {
 		{"a password", swap(key, "password: SECRETSECRETSECRET"), kubeconfig.ErrNotPortable, "password login"},
 		{"a key nobody knows", swap(key, "SECRETSECRETSECRET: x"), kubeconfig.ErrNotPortable, "a key that nestor does not know (line 18)"},
 		{"a merge key", swap(key, "<<: {exec: {command: x}}"), kubeconfig.ErrNotPortable, "does not know"},
-		{"an expired certificate", ca.adminConf(t, "https://192.0.2.1", now.AddDate(0, 0, -1)), kubeconfig.ErrExpired, "it expired on "},
-		{"a certificate of tomorrow", ca.adminConf(t, "https://192.0.2.1", now.AddDate(1, 0, 1)), kubeconfig.ErrExpired, "compare the clocks"},
+		{"an expired certificate", ca.AdminConf(t, "https://192.0.2.1", now.AddDate(0, 0, -1)), kubeconfig.ErrExpired, "it expired on "},
+		{"a certificate of tomorrow", ca.AdminConf(t, "https://192.0.2.1", now.AddDate(1, 0, 1)), kubeconfig.ErrExpired, "compare the clocks"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := kubeconfig.Parse([]byte(test.conf), now)
 			require.ErrorIs(t, err, test.is)
 			assert.ErrorContains(t, err, test.says)
-			assertNoSecret(t, err.Error(), append(secretsOf(good), strings.Repeat("SECRET", 3)))
+			assertNoSecret(t, err.Error(), append(pki.Secrets(good), strings.Repeat("SECRET", 3)))
 			assert.NotContains(t, err.Error(), "\n")
 		})
 	}
@@ -120,8 +104,8 @@ func TestParseRefuses(t *testing.T) {
 
 // A copy that broke off is refused wherever it did.
 func TestParseRefusesEveryPieceOfAFile(t *testing.T) {
-	conf := newAuthority(t, "kubernetes").adminConf(t, "https://192.0.2.1:6443", nextYear())
-	secrets := secretsOf(conf)
+	conf := pki.New(t, "kubernetes").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())
+	secrets := pki.Secrets(conf)
 	for n := range len(conf) - 1 { // the last byte is a newline
 		_, err := kubeconfig.Parse([]byte(conf[:n]), time.Now())
 		if !assert.ErrorIs(t, err, kubeconfig.ErrInvalid, "the first %d of %d bytes", n, len(conf)) {
@@ -132,8 +116,8 @@ func TestParseRefusesEveryPieceOfAFile(t *testing.T) {
 }
 
 func TestParseTakes(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	good := ca.adminConf(t, "https://192.0.2.1:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	good := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())
 	asJSON := func(text string) string {
 		var tree any
 		require.NoError(t, yaml.Unmarshal([]byte(text), &tree))
@@ -169,19 +153,19 @@ func TestParseTakes(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "https://192.0.2.1:6443", c.Server())
 			assert.Equal(t, []string{"kubernetes-admin@kubernetes", "kubernetes", "kubernetes-admin"}, []string{c.Context(), c.Cluster(), c.User()})
-			assert.WithinDuration(t, nextYear(), c.Expires(), time.Minute)
+			assert.WithinDuration(t, pki.NextYear(), c.Expires(), time.Minute)
 			text, err := c.YAML()
 			require.NoError(t, err)
 			again, err := kubeconfig.Parse(text, time.Now())
 			require.NoError(t, err)
 			assert.Equal(t, c.REST(), again.REST())
-			assert.Equal(t, secretsOf(good), secretsOf(string(text)))
+			assert.Equal(t, pki.Secrets(good), pki.Secrets(string(text)))
 		})
 	}
 }
 
 func TestNamed(t *testing.T) {
-	c, err := kubeconfig.Parse([]byte(newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear())), time.Now())
+	c, err := kubeconfig.Parse([]byte(pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())), time.Now())
 	require.NoError(t, err)
 	for _, name := range []string{"bench", "yes", "012", "a: b", `q"'`, "é", "- x", "#1", "arn:aws:eks:eu:1:cluster/x"} {
 		text, err := c.Named(name).YAML()
@@ -194,14 +178,14 @@ func TestNamed(t *testing.T) {
 }
 
 func TestAConfigPrintsNoSecret(t *testing.T) {
-	conf := newAuthority(t, "x").adminConf(t, "https://192.0.2.1:6443", nextYear())
+	conf := pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear())
 	c, err := kubeconfig.Parse([]byte(conf), time.Now())
 	require.NoError(t, err)
 	fetched := kubeconfig.Fetched{Node: "cp1", Config: c}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%q"} {
 		for _, value := range []any{c, *c, fetched, &fetched, []*kubeconfig.Config{c}} {
 			text := fmt.Sprintf(verb, value)
-			assertNoSecret(t, text, secretsOf(conf))
+			assertNoSecret(t, text, pki.Secrets(conf))
 			key := c.REST().KeyData
 			assert.NotContains(t, text, string(key[40:60]))
 			assert.NotContains(t, text, fmt.Sprint(key[40:60])[1:60], verb)
@@ -210,11 +194,11 @@ func TestAConfigPrintsNoSecret(t *testing.T) {
 	}
 	b, err := json.Marshal(fetched)
 	require.NoError(t, err)
-	assertNoSecret(t, string(b), secretsOf(conf))
+	assertNoSecret(t, string(b), pki.Secrets(conf))
 }
 
 func FuzzParse(f *testing.F) {
-	conf := newAuthority(f, "x").adminConf(f, "https://192.0.2.1:6443", nextYear())
+	conf := pki.New(f, "x").AdminConf(f, "https://192.0.2.1:6443", pki.NextYear())
 	f.Add(conf)
 	f.Add(conf[:len(conf)/2])
 	f.Add("a: &a [*a]\nclusters: *a\n")

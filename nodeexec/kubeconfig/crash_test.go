@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
 )
 
@@ -107,8 +108,8 @@ func leftovers(t testing.TB, file string) (left []string) {
 // A real process is killed at each step of the transaction. The file is the
 // old one or, once it has the name, the new one; and the next run works.
 func TestKilledAtEveryStepTheFileIsWhole(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	oldConf, newConf := ca.adminConf(t, "https://192.0.2.1:6443", nextYear()), ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	oldConf, newConf := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()), ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	for _, merged := range []bool{false, true} {
 		for _, exists := range []bool{false, true} {
 			t.Run(fmt.Sprintf("merge %v, old file %v", merged, exists), func(t *testing.T) {
@@ -162,8 +163,8 @@ func TestKilledAtEveryStepTheFileIsWhole(t *testing.T) {
 
 // Killed at any moment, not only between steps.
 func TestKilledAtAnyMomentTheFileIsWhole(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	a, b := ca.adminConf(t, "https://192.0.2.1:6443", nextYear()), ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	a, b := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()), ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, job{Conf: a, File: file}.command(t).Run())
 	for range 30 {
@@ -186,8 +187,8 @@ func TestKilledAtAnyMomentTheFileIsWhole(t *testing.T) {
 
 // A file that may not grow is a full disk to the writer.
 func TestWhatCannotBeWrittenLeavesTheOldFile(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
-	oldConf, newConf := ca.adminConf(t, "https://192.0.2.1:6443", nextYear()), ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	oldConf, newConf := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()), ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	for _, limit := range []uint64{1, 700, 1500} {
 		for _, ignore := range []bool{true, false} { // an error, and a process that dies in the middle of a write
 			file := filepath.Join(t.TempDir(), "config")
@@ -200,7 +201,7 @@ func TestWhatCannotBeWrittenLeavesTheOldFile(t *testing.T) {
 				assert.Contains(t, string(out), file+": its copy: file too large")
 				assert.Empty(t, leftovers(t, file))
 			}
-			assertNoSecret(t, string(out), append(secretsOf(oldConf), secretsOf(newConf)...))
+			assertNoSecret(t, string(out), append(pki.Secrets(oldConf), pki.Secrets(newConf)...))
 			got, err := os.ReadFile(file)
 			require.NoError(t, err)
 			assert.Equal(t, oldConf, string(got))
@@ -217,8 +218,8 @@ func TestAFullDiskLeavesTheOldFile(t *testing.T) {
 		}
 		t.Skip("NOT RUN: a file system of its own needs root on linux")
 	}
-	ca := newAuthority(t, "kubernetes")
-	oldConf, newConf := ca.adminConf(t, "https://192.0.2.1:6443", nextYear()), ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	oldConf, newConf := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()), ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	dir := t.TempDir()
 	says := map[int]string{}
 	for pages := 1; pages <= 4; pages++ {
@@ -253,8 +254,8 @@ func TestAFullDiskLeavesTheOldFile(t *testing.T) {
 func TestAFolderThatIsNotOursLeavesTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config")
-	ca := newAuthority(t, "kubernetes")
-	oldConf, newConf := ca.adminConf(t, "https://192.0.2.1:6443", nextYear()), ca.adminConf(t, "https://192.0.2.2:6443", nextYear())
+	ca := pki.New(t, "kubernetes")
+	oldConf, newConf := ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()), ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())
 	require.NoError(t, os.WriteFile(file, []byte(oldConf), 0o600))
 	cmd := job{Conf: newConf, File: file}.command(t)
 	if os.Geteuid() == 0 {

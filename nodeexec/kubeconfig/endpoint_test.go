@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
 )
 
 func TestServers(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
+	ca := pki.New(t, "kubernetes")
 	for _, test := range []struct {
 		name, own string
 		place     kubeconfig.Place
@@ -41,7 +42,7 @@ func TestServers(t *testing.T) {
 		{"no port", "https://k8s.example.org", kubeconfig.Place{Host: "192.0.2.1"}, "https://k8s.example.org https://192.0.2.1:443"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := kubeconfig.Parse([]byte(ca.adminConf(t, test.own, nextYear())), time.Now())
+			c, err := kubeconfig.Parse([]byte(ca.AdminConf(t, test.own, pki.NextYear())), time.Now())
 			require.NoError(t, err)
 			got, err := kubeconfig.Fetched{Node: "cp1", Config: c}.Servers(test.place)
 			require.NoError(t, err)
@@ -51,7 +52,7 @@ func TestServers(t *testing.T) {
 }
 
 func TestServersRefuses(t *testing.T) {
-	c, err := kubeconfig.Parse([]byte(newAuthority(t, "x").adminConf(t, "https://127.0.0.1:6443", nextYear())), time.Now())
+	c, err := kubeconfig.Parse([]byte(pki.New(t, "x").AdminConf(t, "https://127.0.0.1:6443", pki.NextYear())), time.Now())
 	require.NoError(t, err)
 	for server, want := range map[string]string{
 		"http://vip:6443":        "is not https",

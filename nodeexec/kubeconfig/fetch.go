@@ -90,6 +90,8 @@ func Candidates(inv *inventory.Inventory, cp string) ([]string, error) {
 type Holder struct {
 	Node  nodeexec.Runner
 	Files []string // the first is the one that Fetch takes
+
+	root bool // the login user is root: sudo may well be missing
 }
 
 // locate prints the files that are there, each behind a sum of its
@@ -100,18 +102,30 @@ const locate = `for f do
 done`
 
 // Locate asks the nodes, as root, which of them holds a kubeconfig, and gives
-// the first in their order. Nodes that cannot be asked are of no account as
+// the first in their order. Root is "sudo -n", or the login user where that is
+// root and there is no sudo. Nodes that cannot be asked are of no account as
 // long as one holds it. ErrSeveral where the nodes that do belong to different
 // clusters: which one is meant is then for the caller to say.
 func Locate(ctx context.Context, nodes []nodeexec.Runner, o Options) (Holder, error) {
-	fleet := nodeexec.Fleet{Nodes: nodes, Forks: o.Parallel}
 	argv := append([]string{"sh", "-c", locate, "nestor-locate"}, files...)
+	fleet := nodeexec.Fleet{Nodes: nodes, Forks: o.Parallel}
 	var found Holder
 	var foundSum string
 	var failures []error
 	for _, outcome := range fleet.RunAll(ctx, func(int) nodeexec.Command {
 		return nodeexec.Command{Argv: argv, Sudo: true, Timeout: o.timeout()}
 	}) {
+		node, root := nodes[outcome.Index], false
+		if nodeexec.KindOf(outcome.Err) == nodeexec.KindSudo {
+			argv := append([]string{"sh", "-c", "[ \"$(id -u)\" = 0 ] || exit 77\n" + locate, "nestor-locate"}, files...)
+			res, err := node.Run(ctx, nodeexec.Command{Argv: argv, Timeout: o.timeout()})
+			if root = err == nil && res.ExitCode == 0; root {
+				outcome.Result, outcome.Err = res, nil
+			} // else what sudo said counts
+		}
+		if code := outcome.Result.ExitCode; outcome.Err == nil && code != 0 {
+			outcome.Err = fmt.Errorf("%s: the search for a kubeconfig ended with exit code %d", outcome.Node, code)
+		}
 		if outcome.Err != nil {
 			failures = append(failures, outcome.Err)
 			continue
@@ -120,7 +134,7 @@ func Locate(ctx context.Context, nodes []nodeexec.Runner, o Options) (Holder, er
 		switch {
 		case len(held) == 0:
 		case found.Node == nil:
-			found, foundSum = Holder{nodes[outcome.Index], held}, sum
+			found, foundSum = Holder{node, held, root}, sum
 		case sum != foundSum:
 			return Holder{}, fmt.Errorf("%s and %s hold %w: name the control plane that you mean", found.Node.Name(), outcome.Node, ErrSeveral)
 		}
@@ -153,13 +167,13 @@ type NoneError struct {
 }
 
 func (e *NoneError) Error() string {
-	switch len(e.Failures) {
-	case 0:
+	switch {
+	case len(e.Failures) == 0:
 		return fmt.Sprintf("%v: %d nodes hold none of %s", ErrNone, e.Asked, strings.Join(files, ", "))
-	case 1:
+	case e.Asked == 1:
 		return e.Failures[0].Error()
 	}
-	return fmt.Sprintf("%v: of %d nodes, %d could not be asked: %v", ErrNone, e.Asked, len(e.Failures), e.Failures[0])
+	return fmt.Sprintf("%v: of %d nodes, %d could not be asked, first %v", ErrNone, e.Asked, len(e.Failures), e.Failures[0])
 }
 
 // Unwrap gives the failures.
@@ -196,7 +210,7 @@ func (h Holder) Fetch(ctx context.Context, o Options) (Fetched, error) {
 	file := h.Files[0]
 	where := h.Node.Name() + ": " + file
 	var out bounded
-	res, err := h.Node.Run(ctx, nodeexec.Command{Argv: []string{"cat", "--", file}, Sudo: true, Stdout: &out, Timeout: o.timeout()})
+	res, err := h.Node.Run(ctx, nodeexec.Command{Argv: []string{"cat", "--", file}, Sudo: !h.root, Stdout: &out, Timeout: o.timeout()})
 	switch {
 	case out.full:
 		return Fetched{}, fmt.Errorf("%s: %w: it is larger than %d bytes", where, ErrInvalid, maxSize)

@@ -38,7 +38,7 @@ const answerTimeout = 10 * time.Second
 // own server as tls-server-name.
 //
 // The errors of all servers are in the error, and match ErrNoAnswer,
-// ErrOtherCluster or ErrCredentials.
+// ErrOtherCluster or ErrCredentials, or that of ctx once it ended.
 func Reach(ctx context.Context, c *Config, servers []string) (*Config, error) {
 	var errs []error
 	for _, server := range servers {
@@ -142,7 +142,7 @@ func serverCertificate(ctx context.Context, server string, ca []byte) (*x509.Cer
 		},
 	}
 	defer transport.CloseIdleConnections()
-	response, err := get(ctx, &http.Client{Transport: transport}, server+"/version")
+	response, err := get(ctx, &http.Client{Transport: transport}, strings.TrimSuffix(server, "/")+"/version")
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func ask(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("%w: its credentials cannot be used", ErrInvalid) // the cause may quote them
 	}
 	defer client.CloseIdleConnections()
-	response, err := get(ctx, client, config.Host+"/api/v1/namespaces/kube-system")
+	response, err := get(ctx, client, strings.TrimSuffix(config.Host, "/")+"/api/v1/namespaces/kube-system")
 	if err != nil {
 		return err
 	}
@@ -184,6 +184,9 @@ func ask(ctx context.Context, config *rest.Config) error {
 }
 
 func get(ctx context.Context, client *http.Client, address string) (*http.Response, error) {
+	// An API sends nobody elsewhere, and the credentials would go along.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -193,6 +196,9 @@ func get(ctx context.Context, client *http.Client, address string) (*http.Respon
 	response, err := client.Do(request)
 	if err != nil {
 		cancel()
+		if whole.Err() != nil {
+			return nil, fmt.Errorf("given up: %w", whole.Err())
+		}
 		return nil, unanswered(err)
 	}
 	response.Body = &cancelling{response.Body, cancel}
@@ -216,7 +222,9 @@ func unanswered(err error) error {
 		return fmt.Errorf("%w that answers there: its certificate (%s) is not of the kubeconfig's authority", ErrOtherCluster, stranger.Cert.Subject)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the address is said already
+		if err = u.Err; u.Timeout() { // the address is said already
+			return fmt.Errorf("%w within %s", ErrNoAnswer, answerTimeout)
+		}
 	}
 	return fmt.Errorf("%w: %w", ErrNoAnswer, err)
 }

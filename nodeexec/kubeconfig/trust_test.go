@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
 	"github.com/nestor-tools/nestor/nodeexec/nodeexectest"
@@ -48,17 +49,17 @@ func TestBelongs(t *testing.T) {
 }
 
 func TestReadCA(t *testing.T) {
-	ca := newAuthority(t, "kubernetes")
+	ca := pki.New(t, "kubernetes")
 	noSudo := &nodeexec.Error{Node: "cp1", Kind: nodeexec.KindSudo, Detail: "sudo wants a password"}
 	for _, test := range []struct {
 		name       string
 		sudo, user nodeexectest.Reply
 		says       string
 	}{
-		{"as root", nodeexectest.Reply{Stdout: string(ca.pem)}, nodeexectest.Reply{}, ""},
-		{"as the user, where sudo is refused", nodeexectest.Reply{Err: noSudo}, nodeexectest.Reply{Stdout: string(ca.pem)}, ""},
+		{"as root", nodeexectest.Reply{Stdout: string(ca.PEM)}, nodeexectest.Reply{}, ""},
+		{"as the user, where sudo is refused", nodeexectest.Reply{Err: noSudo}, nodeexectest.Reply{Stdout: string(ca.PEM)}, ""},
 		{"not there", nodeexectest.Reply{}, nodeexectest.Reply{}, "cp1: the certificate authority of the control plane holds no certificate"},
-		{"unreachable", nodeexectest.Reply{Err: &nodeexec.Error{Node: "cp1", Kind: nodeexec.KindUnreachable, Detail: "no route"}}, nodeexectest.Reply{Stdout: string(ca.pem)}, "cp1: no route"},
+		{"unreachable", nodeexectest.Reply{Err: &nodeexec.Error{Node: "cp1", Kind: nodeexec.KindUnreachable, Detail: "no route"}}, nodeexectest.Reply{Stdout: string(ca.PEM)}, "cp1: no route"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			node := &nodeexectest.Node{NodeName: "cp1", Answer: func(c nodeexectest.Call) nodeexectest.Reply {
@@ -73,7 +74,7 @@ func TestReadCA(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			assert.Equal(t, ca.pem, got)
+			assert.Equal(t, ca.PEM, got)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -124,7 +125,7 @@ func (c *Config) plan(path string, o WriteOptions) (Written, before, error) {
 	}
 	if old.info != nil && old.info.Mode().Perm() != 0o600 {
 		w.Changed = true
-		w.Remarks = append(w.Remarks, fmt.Sprintf("its mode was %#o and becomes 0600", old.info.Mode().Perm()))
+		w.Remarks = append(w.Remarks, fmt.Sprintf("its mode changes from %#o to 0600", old.info.Mode().Perm()))
 		w.Diff += fmt.Sprintf("mode %#o -> 0600\n", old.info.Mode().Perm())
 	}
 	return w, old, nil
@@ -275,7 +276,7 @@ func follow(file string) (string, error) {
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".nestor-lock")
 	for {
-		l := flock.New(name, flock.SetPermissions(0o600))
+		l := flock.New(name, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW))
 		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 			return nil, fmt.Errorf("lock: %w", plain(err))
 		}
@@ -328,9 +329,10 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 		return nil, nil, errors.New("it cannot be written as YAML")
 	}
 	h, err := hold(old, c)
-	nothing := len(bytes.TrimSpace(old)) == 0
 	switch {
-	case nothing:
+	case errors.Is(err, errEmpty) && o.Merge:
+		return append(comments(old), fresh...), nil, nil
+	case errors.Is(err, errEmpty):
 		return fresh, nil, nil
 	case !o.Merge:
 		if err != nil && !o.Replace {
@@ -350,7 +352,7 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 	if o.Current || h.current == "" {
 		current = c.context
 		if h.current != "" && h.current != current {
-			remarks = append(remarks, fmt.Sprintf("the current context was %s and is now %s", h.current, current))
+			remarks = append(remarks, fmt.Sprintf("the current context changes from %s to %s", h.current, current))
 		}
 	}
 	var entries []merge.Entry
@@ -372,6 +374,19 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 		remarks = append(remarks, "its layout does not allow an edit in place: it is written anew, with its comments and order")
 	}
 	return text, remarks, nil
+}
+
+// comments is the text where it holds nothing but comments.
+func comments(text []byte) []byte {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return nil
+		}
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		text = append(text, '\n')
+	}
+	return slices.Clone(text)
 }
 
 // rivals are the other ways in which an entry could say what c's fields say.

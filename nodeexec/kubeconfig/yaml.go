@@ -34,16 +34,19 @@ var (
 	}
 )
 
+// errEmpty: there is nothing, or nothing but comments.
+var errEmpty = invalid("it is empty")
+
 // open reads a kubeconfig's one YAML document, a mapping.
 func open(b []byte) (*yaml.Node, error) {
 	if len(bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))) == 0 {
-		return nil, invalid("it is empty")
+		return nil, errEmpty
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(b))
 	var doc, next yaml.Node
 	if err := decoder.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, invalid("it is empty")
+			return nil, errEmpty
 		}
 		return nil, invalid("it is no YAML%s", atLine(err))
 	}
@@ -52,7 +55,7 @@ func open(b []byte) (*yaml.Node, error) {
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, invalid("it is empty")
+		return nil, errEmpty
 	}
 	if root.Kind != yaml.MappingNode {
 		return nil, invalid("it is no mapping")
