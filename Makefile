@@ -38,7 +38,6 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 .PHONY: integration
 integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
-	@$(call stage,discover of an API,$(GO) test -tags integration -run 'DiscoverAPI|ReadAPI' ./cmd/nestor ./nodeexec/discover)
 
 .PHONY: check
 check: ## Format and lint everything

@@ -31,3 +31,4 @@ controlplane-test: controlplane-build ## Test the control plane and its helpers 
 	go -C bench/controlplane test ./seed
 	go test -tags integration ./bench/cptest ./bench/faultproxy
 	go test -tags integration -run Real ./cmd/nestor
+	go test -tags integration -run RealForbidden ./nodeexec/discover
