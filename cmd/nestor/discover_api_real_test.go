@@ -64,7 +64,7 @@ status:
 }
 
 // Without any kubeconfig, over a real ssh node that holds admin.conf.
-func TestDiscoverAPI_FetchesItsOwnKey(t *testing.T) {
+func TestDiscoverAPI_RealFetchesItsOwnKey(t *testing.T) {
 	nestor := built(t)
 	cluster, other := cptest.Start(t), cptest.Start(t)
 	admin, err := os.ReadFile(cluster.Kubeconfig)

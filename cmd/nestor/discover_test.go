@@ -145,6 +145,7 @@ func TestDiscover_ThisMachine(t *testing.T) {
 	got := nestor(t, "discover")
 	require.Equal(t, exitOK, got.code, got.stderr)
 	require.Equal(t, "nestor: no inventory here: reading this machine\n", got.stderr)
+	validate(t, []byte(got.out))
 	topology := topologyOf(t, got.out)
 	require.Len(t, topology.Nodes, 1)
 	host, err := os.Hostname()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -14,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -41,6 +41,8 @@ const (
 var (
 	ErrNoAnswer    = errors.New("it does not answer")
 	ErrCredentials = errors.New("it takes the credentials for nobody's")
+
+	errUnusable = errors.New("its credentials cannot be used")
 )
 
 // ReadAPI reads what a topology needs of the API, page by page, and of most
@@ -56,8 +58,9 @@ func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Sn
 	ctx = logr.NewContext(ctx, logr.Discard()) // client-go would log broken answers to stderr
 	r, err := newReader(config, o)
 	if err != nil {
-		return cluster.Snapshot{}, fmt.Errorf("kubernetes API: %w", err)
+		return cluster.Snapshot{}, fmt.Errorf("kubernetes API: %w", errUnusable) // the cause may quote the credentials
 	}
+	defer r.client.CloseIdleConnections()
 	var s cluster.Snapshot
 	if s.Version, err = r.version(ctx); err != nil {
 		return s, unanswered(err, o.Timeout/3)
@@ -82,10 +85,10 @@ func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Sn
 
 // reader has the clients of one API.
 type reader struct {
-	typed     kubernetes.Interface
-	names     metadata.Interface
-	discovery discovery.DiscoveryInterface
-	timeout   time.Duration
+	client  *http.Client
+	typed   kubernetes.Interface
+	names   metadata.Interface
+	timeout time.Duration
 }
 
 func newReader(config *rest.Config, o APIOptions) (*reader, error) {
@@ -93,17 +96,23 @@ func newReader(config *rest.Config, o APIOptions) (*reader, error) {
 	config.QPS = -1 // some dozen calls: nothing to hold back
 	config.UserAgent = "nestor-discover"
 	config.WarningHandler = rest.NoWarnings{} // of deprecated versions, on stderr
-	names, err := metadata.NewForConfig(config)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	// An API sends nobody elsewhere, and the credentials would go along.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	names, err := metadata.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, err
 	}
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	config.ContentType = "application/vnd.kubernetes.protobuf"
-	typed, err := kubernetes.NewForConfig(config)
+	typed, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, err
 	}
-	return &reader{typed: typed, names: names, discovery: typed.Discovery(), timeout: o.Timeout}, nil
+	return &reader{client: client, typed: typed, names: names, timeout: o.Timeout}, nil
 }
 
 // version is the first word of the server. That this user may not read it is
@@ -208,7 +217,7 @@ func (r *reader) versionOf(ctx context.Context, w cluster.Way) (string, error) {
 }
 
 func (r *reader) get(ctx context.Context, path string, into any) error {
-	body, err := r.discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	body, err := r.typed.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
 		return err
 	}

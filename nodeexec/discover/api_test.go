@@ -216,6 +216,16 @@ func TestReadAPI_NoAPI(t *testing.T) {
 			require.Equal(t, []string{"GET /version"}, f.seen[:1])
 		})
 	}
+	elsewhere := &fakeAPI{}
+	other := httptest.NewServer(elsewhere)
+	defer other.Close()
+	away := &fakeAPI{answers: map[string]http.HandlerFunc{"/version": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+"/version", http.StatusFound)
+	}}}
+	_, err := away.read(t, time.Minute)
+	require.ErrorIs(t, err, discover.ErrNoAnswer)
+	require.Empty(t, elsewhere.seen, "no credential is carried to where an API points")
+
 	f := &fakeAPI{answers: map[string]http.HandlerFunc{"/version": status(http.StatusForbidden, "Forbidden")}}
 	s, err := f.read(t, time.Minute)
 	require.NoError(t, err, "a server that keeps its version to itself is one all the same")
