@@ -204,13 +204,17 @@ func (g *Guest) Down(ctx context.Context) error {
 	if err := g.Kill(ctx); err != nil {
 		return err
 	}
-	for _, name := range []string{"disks", "system.qcow2", "qmp", "console", "qemu.log", "id", "id.pub", "hostkey", "hostkey.pub",
+	for _, name := range []string{"disks", "system.qcow2", "qmp", "ssh", "console", "qemu.log", "id", "id.pub", "hostkey", "hostkey.pub",
 		"known_hosts", "inventory.yaml", stateFile} {
 		if err := os.RemoveAll(g.file(name)); err != nil {
 			return err
 		}
 	}
-	if left, err := os.ReadDir(g.Dir); err != nil || len(left) > 0 {
+	left, err := os.ReadDir(g.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // taken down before
+	}
+	if err != nil || len(left) > 0 {
 		return err
 	}
 	return os.Remove(g.Dir)
