@@ -280,7 +280,7 @@ func (g *Guest) writeInventory() error {
           ansible_port: %d
           ansible_user: %s
           ansible_ssh_private_key_file: %s
-          ansible_ssh_common_args: -o IdentitiesOnly=yes -o UserKnownHostsFile=%s -o GlobalKnownHostsFile=/dev/null
+          ansible_ssh_common_args: -o ConnectTimeout=60 -o IdentitiesOnly=yes -o UserKnownHostsFile=%s -o GlobalKnownHostsFile=/dev/null
 `, g.Spec.Kind, g.Spec.Name, g.Port, g.Spec.User, g.IdentityPath, g.KnownHostsPath), 0o600)
 }
 
