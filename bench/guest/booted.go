@@ -15,6 +15,17 @@ import (
 // its memory.
 type booted struct{ system, memory string }
 
+// whole waits until a boot has ended. On a busy machine systemd may have given
+// up a disk that udev had not named in time; what is saved is to have it all.
+const whole = `
+systemctl is-system-running --wait || true
+udevadm settle --timeout=600
+swapon --all
+mountpoint -q /boot/efi || mount /boot/efi
+systemctl reset-failed
+sync
+`
+
 // booted boots the image once and keeps the result beside it. Only the same
 // qemu with the same machine can go on from there, so both are in the name.
 func (i image) booted(ctx context.Context, memoryMiB int) (booted, error) {
@@ -26,7 +37,7 @@ func (i image) booted(ctx context.Context, memoryMiB int) (booted, error) {
 		return booted{}, fmt.Errorf("qemu: %w", err)
 	}
 	description := machine{memoryMiB: memoryMiB}.args()
-	key := sha256.Sum256([]byte(string(version) + strings.Join(description, "\n")))
+	key := sha256.Sum256([]byte(string(version) + strings.Join(description, "\n") + whole))
 	dir := i.file(fmt.Sprintf("booted-%x", key[:8]))
 	b := booted{system: filepath.Join(dir, "system.qcow2"), memory: filepath.Join(dir, "memory")}
 	return b, once(ctx, dir, func(fresh string) (err error) {
@@ -42,9 +53,7 @@ func (i image) booted(ctx context.Context, memoryMiB int) (booted, error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx), fresh)) }()
-		// Degraded is fine: what a unit of the guest misses is its own affair.
-		finished := "systemctl is-system-running --wait || true; udevadm settle --timeout=600; sync"
-		if err := answers(ctx, fresh, login(i.fresh(port), finished)); err != nil {
+		if err := answers(ctx, fresh, login(i.fresh(port), whole)); err != nil {
 			return err
 		}
 		return saveMemory(ctx, fresh)

@@ -204,13 +204,17 @@ func (g *Guest) Down(ctx context.Context) error {
 	if err := g.Kill(ctx); err != nil {
 		return err
 	}
-	for _, name := range []string{"disks", "system.qcow2", "qmp", "console", "qemu.log", "id", "id.pub", "hostkey", "hostkey.pub",
+	for _, name := range []string{"disks", "system.qcow2", "qmp", "ssh", "console", "qemu.log", "id", "id.pub", "hostkey", "hostkey.pub",
 		"known_hosts", "inventory.yaml", stateFile} {
 		if err := os.RemoveAll(g.file(name)); err != nil {
 			return err
 		}
 	}
-	if left, err := os.ReadDir(g.Dir); err != nil || len(left) > 0 {
+	left, err := os.ReadDir(g.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // taken down before
+	}
+	if err != nil || len(left) > 0 {
 		return err
 	}
 	return os.Remove(g.Dir)
@@ -276,7 +280,7 @@ func (g *Guest) writeInventory() error {
           ansible_port: %d
           ansible_user: %s
           ansible_ssh_private_key_file: %s
-          ansible_ssh_common_args: -o IdentitiesOnly=yes -o UserKnownHostsFile=%s -o GlobalKnownHostsFile=/dev/null
+          ansible_ssh_common_args: -o ConnectTimeout=60 -o IdentitiesOnly=yes -o UserKnownHostsFile=%s -o GlobalKnownHostsFile=/dev/null
 `, g.Spec.Kind, g.Spec.Name, g.Port, g.Spec.User, g.IdentityPath, g.KnownHostsPath), 0o600)
 }
 

@@ -1,7 +1,7 @@
 # A real Debian under qemu, without KVM: see docs/bench.md.
 # The first build downloads and installs some 300 packages, and boots once.
 
-# Packages that test with a guest, in tests with Guest in their names: in CI
+# Packages that test with a guest, in tests with Guest in their names: what CI can
 # with the tag integration, by hand with guest as well.
 GUEST_TESTS := ./bench/guest ./nodeexec/discover ./nodeexec/remove
 

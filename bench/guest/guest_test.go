@@ -1,4 +1,4 @@
-//go:build integration
+//go:build guest
 
 package guest_test
 
@@ -34,8 +34,7 @@ func TestGuestLife(t *testing.T) {
 			{Name: "huge", SizeMiB: 1100 << 10, Serial: "HUGE"},
 			{Name: "scsi", Bus: guest.SCSI, SizeMiB: 64, Serial: "S1", WWN: 0x5000c500a1b2c3d4},
 			{Name: "twice", Bus: guest.SCSI, SizeMiB: 64, Serial: "S2", WWN: 0x5000c500a1b2c3d5, SecondPath: true},
-			{Name: "stick", Bus: guest.SCSI, SizeMiB: 64, Serial: "S3", Removable: true},
-			{Name: "fixed", Bus: guest.SCSI, SizeMiB: 64, Serial: "S4", ReadOnly: true},
+			{Name: "stick", Bus: guest.SCSI, SizeMiB: 64, Serial: "S3", Removable: true, ReadOnly: true},
 			{Name: "fast", Bus: guest.NVMe, SizeMiB: 64},
 			{Name: "disc", Bus: guest.CDROM, SizeMiB: 64},
 		}})
@@ -66,7 +65,7 @@ func TestGuestLife(t *testing.T) {
 			assert.Regexp(t, form, device[disk], disk)
 		}
 		for path, want := range map[string]string{
-			"plain/serial": "", "huge/serial": "HUGE", "stick/removable": "1", "fixed/ro": "1",
+			"plain/serial": "", "huge/serial": "HUGE", "stick/removable": "1", "stick/ro": "1",
 			"huge/size": strconv.Itoa(1100 << 30 / 512), "plain/size": strconv.Itoa(64 << 20 / 512),
 			"scsi/device/wwid": "naa.5000c500a1b2c3d4",
 		} {
