@@ -41,12 +41,10 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 	  'what needs root: ssh nodes in network namespaces, loop devices (go test -v names each)'
 
 .PHONY: integration
-integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes), a real browser
-	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
-	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
-	@$(call stage,portal,$(GO) test -tags integration ./portal/...)
-	@$(call stage,discover of an API,$(GO) test -tags integration -run 'DiscoverAPI|ReadAPI' ./cmd/nestor ./nodeexec/discover)
-	@$(call stage,wipes of loop devices,$(GO) test -tags integration -timeout 30m -run '^TestRemove_' ./cmd/nestor)
+integration: install ## The heavy tests: a real Kubernetes API, a real browser, real guests (their first build takes minutes)
+	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-build)
+	@$(call stage,guest,$(MAKE) --no-print-directory guest-build)
+	@$(call stage,heavy tests,bench/integration.sh)
 
 .PHONY: check
 check: ## Format and lint everything
