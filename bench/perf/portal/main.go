@@ -140,7 +140,7 @@ func cluster(ctx context.Context, children *sync.WaitGroup, o options, dir, kube
 	if err := start(server, children); err != nil {
 		return fmt.Errorf("%w; make controlplane-build makes it", err)
 	}
-	err := until(ctx, 15*time.Minute, func() bool { _, err := os.Stat(ready); return err == nil })
+	err := until(ctx, 30*time.Minute, func() bool { _, err := os.Stat(ready); return err == nil })
 	if err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
 	}
