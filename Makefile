@@ -24,7 +24,7 @@ image: ## Write bin/nestor-image.tar, a container image from scratch, without a 
 	@$(GO) run ./bench/image
 
 .PHONY: demo
-demo: build ## Discover this machine, and two loopback ssh nodes where sshd is installed
+demo: build ## Discover this machine and two loopback ssh nodes where sshd is installed, write a portal's page
 	@bench/demo.sh
 
 .PHONY: install
@@ -41,8 +41,11 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 	  'what needs root: ssh nodes in network namespaces, loop devices (go test -v names each)'
 
 .PHONY: integration
-integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
+integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes), a real browser
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
+	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
+	@$(call stage,portal,$(GO) test -tags integration ./portal/...)
+	@$(call stage,discover of an API,$(GO) test -tags integration -run 'DiscoverAPI|ReadAPI' ./cmd/nestor ./nodeexec/discover)
 
 .PHONY: check
 check: ## Format and lint everything
@@ -64,6 +67,7 @@ perf: ## Measure what nestor adds to a bare ssh (as root)
 	@$(GO) run ./bench/perf/brick
 
 include bench/controlplane/controlplane.mk
+include bench/guest/guest.mk
 
 .PHONY: clean
 clean: ## Remove what was built
