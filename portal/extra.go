@@ -89,7 +89,7 @@ func (j *judge) extra(id string, kind kube.ExposureKind, x contract.Judgement, p
 		e.Verdict, e.Reason = Match, System
 		e.Evidence = append(e.Evidence, say("system"))
 		return e
-	case kind == kube.NodePort && promisedBy != "":
+	case promisedBy != "" && (kind == kube.NodePort || kind == kube.LoadBalancerExposure):
 		e.Reason = UndeclaredPort
 		e.Evidence = append(e.Evidence, say("undeclared-port", promisedBy))
 		e.Remedy = edit("service", x.Namespace, x.Name)

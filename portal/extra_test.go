@@ -53,6 +53,11 @@ func TestJudge_Extras(t *testing.T) {
 			n := s.service("web-nodeport")
 			n.Ports = append(n.Ports, portal.ServicePort{Name: "smtp", Port: 25, TargetPort: "25", NodePort: 31025})
 		}, []string{"extra nodeport/app/web-nodeport EXTRA UNDECLARED_PORT"}},
+		{"a second port of what is promised, which became a load balancer", func(s scene) {
+			n := s.service("web-nodeport")
+			n.Type = "LoadBalancer"
+			n.Ports = append(n.Ports, portal.ServicePort{Name: "smtp", Port: 25, TargetPort: "25", NodePort: 31025})
+		}, []string{"extra loadbalancer/app/web-nodeport EXTRA UNDECLARED_PORT"}},
 		{"the promised Service as a load balancer is its own drift", func(s scene) { s.service("web-nodeport").Type = "LoadBalancer" }, nil},
 		{"two that expose one endpoint are its own drift", func(s scene) {
 			front := *s.service("web-nodeport")
@@ -123,6 +128,9 @@ func TestJudge_Extras(t *testing.T) {
 					if e.Verdict == portal.Extra {
 						assert.NotEmpty(t, e.Remedy)
 						assert.Empty(t, e.URL, "what nobody promised is not advertised")
+						if e.Reason == portal.UndeclaredPort {
+							assert.NotContains(t, e.Remedy, "ClusterIP", "the promised port stays open")
+						}
 					}
 				}
 			}

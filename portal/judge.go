@@ -87,20 +87,21 @@ func Judge(c *contract.Contract, s *Snapshot, o Options) View {
 
 // judge is one Judge at work.
 type judge struct {
-	snapshot *Snapshot
-	options  Options
-	browser  string
-	previous map[string]string // the node, by the entry's id
-	services map[key]*Service
-	behind   map[key][]*EndpointSlice
+	snapshot  *Snapshot
+	options   Options
+	browser   string
+	previous  map[string]string // the node, by the entry's id
+	services  map[key]*Service
+	behind    map[key][]*EndpointSlice
+	answering map[string][]candidate // every Ready node, by the families asked for
 }
 
 // key names an object of a namespace.
 type key struct{ namespace, name string }
 
 func newJudge(s *Snapshot, o Options) *judge {
-	j := &judge{snapshot: s, options: o, previous: map[string]string{}, services: map[key]*Service{}, behind: map[key][]*EndpointSlice{}}
-	if host, ok := cleanHost(o.BrowserHost); ok {
+	j := &judge{snapshot: s, options: o, previous: map[string]string{}, services: map[key]*Service{}, behind: map[key][]*EndpointSlice{}, answering: map[string][]candidate{}}
+	if host, ok := Host(o.BrowserHost); ok {
 		j.browser = host
 	}
 	for i := range s.Slices {

@@ -2,6 +2,7 @@ package portal_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -405,4 +406,32 @@ func TestView_JSON(t *testing.T) {
 	again, err := json.Marshal(back)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(b), string(again))
+}
+
+// A large cluster: 5,000 Services, 1,000 nodes, 200 promises.
+func BenchmarkJudge(b *testing.B) {
+	s, c := world(), &contract.Contract{}
+	node, service, slice := s.Nodes[0], s.Services[1], s.Slices[1]
+	for i := range 1000 {
+		node.Name = fmt.Sprintf("node%d", i)
+		node.Addresses = []portal.Address{{Type: "InternalIP", Address: fmt.Sprintf("10.0.%d.%d", i/250, i%250+1)}, {Type: "Hostname", Address: node.Name}}
+		s.Nodes = append(s.Nodes, node)
+	}
+	for i := range 5000 {
+		service.Name, service.Namespace = fmt.Sprintf("web%d", i), fmt.Sprintf("ns%d", i%50)
+		service.Selector = map[string]string{"app": service.Name}
+		if service.Type = "ClusterIP"; i < 200 {
+			service.Type = "NodePort"
+			c.Endpoints = append(c.Endpoints, contract.Endpoint{ID: service.Name, Service: service.Name, Namespace: service.Namespace, Port: 80, Exposed: true, Protocol: "http"})
+		}
+		slice.Service, slice.Namespace = service.Name, service.Namespace
+		s.Services, s.Slices = append(s.Services, service), append(s.Slices, slice)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		v := portal.Judge(c, s, portal.Options{})
+		if len(v.Layers) == 0 {
+			b.Fatal("nothing was judged")
+		}
+	}
 }

@@ -18,66 +18,68 @@ const maxOthers = 5
 type candidate struct {
 	node  *Node
 	hosts []string
+	tier  int // how good it is, 0 being best
 }
 
 // addressRank is the order in which a node's addresses are tried: what the
 // outside knows, then the inside, then names.
 var addressRank = map[string]int{"ExternalIP": 0, "InternalIP": 1, "ExternalDNS": 2, "InternalDNS": 3, "Hostname": 4}
 
+// cordonedTier is worse than any address: a cordoned node still forwards, and
+// comes last (kubernetes/kubernetes#90823).
+const cordonedTier = 100
+
 // candidates gives the Ready nodes that pass the filter and have an address of
-// one of the families, the best first: cordoned ones still forward, and come
-// last (kubernetes/kubernetes#90823).
+// one of the families, the best first.
 func (j *judge) candidates(families []string, pass func(node string) bool) []candidate {
-	var all []candidate
-	for i := range j.snapshot.Nodes {
-		n := &j.snapshot.Nodes[i]
-		if !n.Ready || !pass(n.Name) {
-			continue
+	kind := strings.Join(families, " ")
+	all, ok := j.answering[kind]
+	if !ok {
+		for i := range j.snapshot.Nodes {
+			n := &j.snapshot.Nodes[i]
+			hosts, tier := hostsOf(n, families)
+			if !n.Ready || len(hosts) == 0 {
+				continue
+			}
+			if n.Cordoned {
+				tier += cordonedTier
+			}
+			all = append(all, candidate{n, hosts, tier})
 		}
-		if hosts := hostsOf(n, families); len(hosts) > 0 {
-			all = append(all, candidate{n, hosts})
+		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Or(a.tier-b.tier, strings.Compare(a.node.Name, b.node.Name)) })
+		j.answering[kind] = all
+	}
+	var some []candidate
+	for _, c := range all {
+		if pass(c.node.Name) {
+			some = append(some, c)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Or(a.tier()-b.tier(), strings.Compare(a.node.Name, b.node.Name)) })
-	return all
+	return some
 }
 
-// tier is how good a candidate is, 0 being best. A choice within the best
-// tier is kept for as long as it stays there.
-func (c candidate) tier() int {
-	tier := len(addressRank)
-	for _, a := range c.node.Addresses {
-		if host, ok := cleanHost(a.Address); ok && host == c.hosts[0] {
-			tier = min(tier, rank(a.Type))
+// hostsOf gives a node's usable addresses, the best first, and its rank.
+func hostsOf(n *Node, families []string) (hosts []string, best int) {
+	rank := func(a Address) int {
+		if r, ok := addressRank[a.Type]; ok {
+			return r
 		}
+		return len(addressRank)
 	}
-	if c.node.Cordoned {
-		tier += 100
-	}
-	return tier
-}
-
-func rank(addressType string) int {
-	if r, ok := addressRank[addressType]; ok {
-		return r
-	}
-	return len(addressRank)
-}
-
-// hostsOf gives a node's usable addresses, the best first.
-func hostsOf(n *Node, families []string) []string {
 	addresses := slices.Clone(n.Addresses)
 	slices.SortStableFunc(addresses, func(a, b Address) int {
-		return cmp.Or(rank(a.Type)-rank(b.Type), familyRank(a.Address, families)-familyRank(b.Address, families))
+		return cmp.Or(rank(a)-rank(b), familyRank(a.Address, families)-familyRank(b.Address, families))
 	})
-	var hosts []string
 	for _, a := range addresses {
-		host, ok := cleanHost(a.Address)
+		host, ok := Host(a.Address)
 		if ok && familyRank(a.Address, families) >= 0 && !slices.Contains(hosts, host) {
+			if len(hosts) == 0 {
+				best = rank(a)
+			}
 			hosts = append(hosts, host)
 		}
 	}
-	return hosts
+	return hosts, best
 }
 
 // familyRank is the place of an address's family in those of a Service, which
@@ -95,9 +97,12 @@ func familyRank(address string, families []string) int {
 	return slices.Index(families, family)
 }
 
-// cleanHost gives a host as it stands in a URL, without brackets: an address
-// that others can reach, or a DNS name in lower case.
-func cleanHost(s string) (string, bool) {
+// Host gives a host as it stands in a URL, without brackets: an address that
+// others can reach, or a DNS name in lower case. It takes what people and
+// browsers write, such as "10.0.0.1", "[fd00::1]" or "Node1.example.org.". ok is
+// false for what no URL may hold, and for loopback: behind a port-forward it
+// is not the node.
+func Host(s string) (host string, ok bool) {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		s = strings.TrimSuffix(inner, "]")
 	}
@@ -128,16 +133,10 @@ func isName(s string) bool {
 	return err != nil && strings.Trim(last, "0123456789") != ""
 }
 
-// Host gives a host that people or browsers name, such as "10.0.0.1",
-// "[fd00::1]" or "Node1.example.org.", as AccessHosts and BrowserHost take it;
-// ok is false for one that no URL may hold. Loopback is one of them: behind a
-// port-forward it is not the node.
-func Host(s string) (host string, ok bool) { return cleanHost(s) }
-
 // choose takes the best candidate, or the previous one while it is as good.
 func (j *judge) choose(id string, all []candidate) candidate {
 	for _, c := range all {
-		if c.node.Name == j.previous[id] && c.tier() == all[0].tier() {
+		if c.node.Name == j.previous[id] && c.tier == all[0].tier {
 			return c
 		}
 	}
@@ -180,7 +179,7 @@ func (j *judge) urls(e *Entry, all []candidate, scheme string, port int, path st
 // stated is the host that was given for an endpoint, or for all of them.
 func (j *judge) stated(id string) (string, bool) {
 	for _, key := range []string{id, ""} {
-		if host, ok := cleanHost(j.options.AccessHosts[key]); ok {
+		if host, ok := Host(j.options.AccessHosts[key]); ok {
 			return host, true
 		}
 	}
@@ -191,7 +190,7 @@ func (c candidate) answersTo(host string) bool {
 	if slices.Contains(c.hosts, host) {
 		return true
 	}
-	name, ok := cleanHost(c.node.Name)
+	name, ok := Host(c.node.Name)
 	return ok && name == host
 }
 

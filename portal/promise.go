@@ -328,7 +328,7 @@ func (a *assessment) onHost(p contract.Promise) {
 		}
 		nodes = a.candidates(nil, func(node string) bool { _, ok := ready[node]; return ok })
 		for i, c := range nodes {
-			if host, ok := cleanHost(ready[c.node.Name]); ok {
+			if host, ok := Host(ready[c.node.Name]); ok {
 				nodes[i].hosts = []string{host} // the one address that the pod listens on
 			}
 		}
