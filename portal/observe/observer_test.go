@@ -17,7 +17,7 @@ import (
 
 // quick is patient enough for a slow machine and no more.
 var quick = Options{
-	Debounce: 5 * time.Millisecond, FirstRead: 300 * time.Millisecond, Timeout: 200 * time.Millisecond, Check: 200 * time.Millisecond,
+	Debounce: 5 * time.Millisecond, FirstRead: 10 * time.Second, Timeout: 10 * time.Second, Check: time.Second,
 	Silence: time.Minute, Retry: 50 * time.Millisecond, Refresh: time.Minute, Rights: 50 * time.Millisecond,
 }
 
@@ -217,7 +217,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 		return true
 	})
 	options := quick
-	options.Timeout = 2 * time.Second // beyond the wait for the first answers
+	options.Timeout, options.FirstRead = 4*time.Second, 2*time.Second
 	o := start(t, s, options)
 	<-o.Settled()
 	source := o.Snapshot().Sources[portal.Nodes]

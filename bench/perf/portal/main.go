@@ -7,7 +7,7 @@
 //	go run ./bench/perf/portal -services 5000 -nodes 1000 -rate 200 -for 60s
 //
 // It starts the server of bench/controlplane and seeds it (a minute or more),
-// with one EndpointSlice for each Service, a NodePort for every 25th, and a
+// with EndpointSlices, a NodePort for every 25th, and a
 // contract that promises half of those. While it measures, a Service changes
 // each second. Nine requests of ten ask whether the page changed, as open pages
 // do; the others fetch the whole page or its JSON. A request's time runs from
@@ -39,19 +39,22 @@ import (
 )
 
 type options struct {
-	services, nodes, rate int
-	length                time.Duration
-	nestor, controlplane  string
+	services, slices, nodes, rate int
+	length                        time.Duration
+	nestor, controlplane          string
+	memory                        bool
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.services, "services", 5000, "how many Services, and EndpointSlices")
+	flag.IntVar(&o.services, "services", 5000, "how many Services")
+	flag.IntVar(&o.slices, "slices", 5000, "how many of them have an EndpointSlice")
 	flag.IntVar(&o.nodes, "nodes", 1000, "how many Nodes")
 	flag.IntVar(&o.rate, "rate", 200, "requests a second")
 	flag.DurationVar(&o.length, "for", time.Minute, "how long to measure")
 	flag.StringVar(&o.nestor, "nestor", "bin/nestor", "the binary, built without the race detector")
 	flag.StringVar(&o.controlplane, "controlplane", "bin/controlplane", "the API server's binary")
+	flag.BoolVar(&o.memory, "memory", false, "ask a stand-in that answers from memory, not a real API server")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -73,7 +76,12 @@ func measure(ctx context.Context, o options) (err error) {
 	defer cancel()
 
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := cluster(ctx, &children, o, dir, kubeconfig); err != nil {
+	if o.memory {
+		err = memory(ctx, o, kubeconfig)
+	} else {
+		err = cluster(ctx, &children, o, dir, kubeconfig)
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Printf("load at the start: %s\n", load())
@@ -103,7 +111,9 @@ func measure(ctx context.Context, o options) (err error) {
 	}
 	fmt.Printf("from the start of the process to the first snapshot shown: %v\n", time.Since(began).Round(time.Millisecond))
 
-	go churn(ctx, kubeconfig)
+	if !o.memory {
+		go churn(ctx, kubeconfig)
+	}
 	first := sample(portal.Process.Pid)
 	times, failed := press(ctx, url, o)
 	fmt.Printf("%d requests in %v, %d failed; a Service changed each second; load at the end: %s\n", len(times.all())+failed, o.length, failed, load())
@@ -131,7 +141,7 @@ func start(c *exec.Cmd, children *sync.WaitGroup) error {
 // cluster starts the API server and waits until it is seeded.
 func cluster(ctx context.Context, children *sync.WaitGroup, o options, dir, kubeconfig string) error {
 	seed := filepath.Join(dir, "seed.yaml")
-	if err := os.WriteFile(seed, []byte(objects(o.services, o.nodes)), 0o600); err != nil {
+	if err := os.WriteFile(seed, []byte(objects(o.services, o.slices, o.nodes)), 0o600); err != nil {
 		return err
 	}
 	ready := filepath.Join(dir, "ready.json")
@@ -140,15 +150,15 @@ func cluster(ctx context.Context, children *sync.WaitGroup, o options, dir, kube
 	if err := start(server, children); err != nil {
 		return fmt.Errorf("%w; make controlplane-build makes it", err)
 	}
-	err := until(ctx, 15*time.Minute, func() bool { _, err := os.Stat(ready); return err == nil })
+	err := until(ctx, 30*time.Minute, func() bool { _, err := os.Stat(ready); return err == nil })
 	if err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
 	}
-	fmt.Printf("seeded %d Services, as many EndpointSlices and %d Nodes in %v\n", o.services, o.nodes, time.Since(began).Round(time.Second))
+	fmt.Printf("seeded %d Services, %d EndpointSlices and %d Nodes in %v\n", o.services, min(o.slices, o.services), o.nodes, time.Since(began).Round(time.Second))
 	return nil
 }
 
-func objects(services, nodes int) string {
+func objects(services, slices, nodes int) string {
 	var y strings.Builder
 	y.WriteString("apiVersion: v1\nkind: Namespace\nmetadata: {name: large}\n")
 	for i := range nodes {
@@ -161,6 +171,9 @@ func objects(services, nodes int) string {
 			kind = "NodePort"
 		}
 		fmt.Fprintf(&y, "---\napiVersion: v1\nkind: Service\nmetadata: {name: s%d, namespace: large}\nspec: {type: %s, selector: {app: s%d}, ports: [{name: http, port: 80, targetPort: 8080}]}\n", i, kind, i)
+		if i >= slices {
+			continue
+		}
 		fmt.Fprintf(&y, "---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: s%d-1, namespace: large, labels: {kubernetes.io/service-name: s%d}}\naddressType: IPv4\nports: [{name: http, port: 8080, protocol: TCP}]\nendpoints: [{addresses: [10.1.%d.%d], conditions: {ready: true}, nodeName: n%d}, {addresses: [10.2.%d.%d], conditions: {ready: true}, nodeName: n%d}]\n",
 			i, i, i/250, i%250+1, i%max(nodes, 1), i/250, i%250+1, (i+1)%max(nodes, 1))
 	}
