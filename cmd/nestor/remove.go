@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/discover"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
@@ -117,7 +118,7 @@ func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, sudo b
 	}
 	var found []remove.Node
 	for _, permit := range permits {
-		i := slices.IndexFunc(topology.Nodes, func(n nodeFacts) bool { return n.Name == permit.Node() })
+		i := slices.IndexFunc(topology.Nodes, func(n mapping.Node) bool { return n.Name == permit.Node() })
 		found = append(found, remove.Node{Permit: permit, Facts: *topology.Nodes[i].Facts})
 	}
 	return found, nil

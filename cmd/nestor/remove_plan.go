@@ -7,14 +7,11 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 	"github.com/nestor-tools/nestor/nodeexec/remove"
 	"github.com/nestor-tools/nestor/nodeexec/remove/plan"
 )
-
-type nodeFacts = mapping.Node
 
 func newRemovePlanCmd(c *cli) *cobra.Command {
 	var f removeFlags

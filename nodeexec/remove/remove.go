@@ -114,7 +114,7 @@ func planOne(ctx context.Context, n Node, o PlanOptions) (plan.Node, []plan.Refu
 		return plan.Node{}, nil, err
 	}
 	if id := n.Facts.MachineID.Value; id != in.MachineID {
-		return plan.Node{}, []plan.Refusal{{Node: n.Permit.Node(), Rule: plan.RuleHostChange, Value: in.MachineID, Why: fmt.Sprintf("is its machine-id, and it was %q a moment ago", id)}}, nil
+		return plan.Node{}, []plan.Refusal{{Node: n.Permit.Node(), Rule: plan.RuleChanged, Value: in.MachineID, Why: fmt.Sprintf("is its machine-id, and it was %q a moment ago", id)}}, nil
 	}
 	p, refusals := plan.Make(plan.Input{
 		Node: n.Permit.Node(), Choices: choices, Inspection: in, Profile: o.Profile, Kind: o.Kind, Discard: o.Discard,
