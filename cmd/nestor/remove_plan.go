@@ -57,7 +57,7 @@ func (c *cli) removePlan(ctx context.Context, names []string, f removeFlags) err
 	if err != nil {
 		return err
 	}
-	nodes, err := c.lookAt(ctx, names, profile, f.sudo)
+	nodes, err := c.lookAt(ctx, names, profile, f)
 	if err != nil {
 		return err
 	}

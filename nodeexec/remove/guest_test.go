@@ -1,4 +1,4 @@
-//go:build integration
+//go:build integration && guest
 
 package remove_test
 
@@ -101,7 +101,7 @@ func (u *user) run(args ...string) (int, string, string) {
 // plan plans, and gives the plan and its hash.
 func (u *user) plan() (plan.Plan, string) {
 	u.t.Helper()
-	code, _, stderr := u.run("remove", "plan", node, "--sudo", "--disks", u.file("disks.yaml"), "--out", u.file("plan.json"))
+	code, _, stderr := u.run("remove", "plan", node, "--sudo", "--timeout", "5m", "--disks", u.file("disks.yaml"), "--out", u.file("plan.json"))
 	require.Zero(u.t, code, stderr)
 	text, err := os.ReadFile(u.file("plan.json"))
 	require.NoError(u.t, err)
@@ -127,7 +127,7 @@ func (u *user) wipe() plan.Plan {
 // clean makes sure that nothing is left, by nestor and by other tools.
 func (u *user) clean() {
 	u.t.Helper()
-	code, out, stderr := u.run("remove", "verify", node, "--sudo", "--disks", u.file("disks.yaml"))
+	code, out, stderr := u.run("remove", "verify", node, "--sudo", "--timeout", "5m", "--disks", u.file("disks.yaml"))
 	require.Zero(u.t, code, stderr+out)
 	p, _ := u.plan()
 	require.Empty(u.t, p.Nodes[0].Steps, "nothing is left to do")
