@@ -43,13 +43,17 @@ clean_text() { tr -c '[:print:]' '?'; }
 # value PATH: the first line of a file.
 value() {
   { read -r line <"$1"; } 2>/dev/null || [ -n "$line" ] || line=
-  printf '%s' "$line" | clean_text
+  case $line in
+    *[![:print:]]*) printf '%s' "$line" | clean_text ;;
+    *) printf '%s' "$line" ;;
+  esac
   line=
 }
 
 # node_of NAME: the path of a device.
 node_of() {
-  path=/dev/$(printf %s "$1" | tr '!' /)
+  path=/dev/$1
+  case $1 in *!*) path=/dev/$(printf %s "$1" | tr '!' /) ;; esac
   if [ ! -b "$path" ] && [ -e "$sys/$1/dm/name" ]; then path=/dev/mapper/$(value "$sys/$1/dm/name"); fi
   printf %s "$path"
 }
@@ -57,7 +61,8 @@ node_of() {
 # kernel_name PATH: the name of the block device that a path leads to.
 kernel_name() {
   [ -b "$1" ] || return 1
-  found=$(readlink -f "$1") && found=${found#/dev/} && found=$(printf %s "$found" | tr / '!')
+  found=$(readlink -f "$1") && found=${found#/dev/}
+  case $found in */*) found=$(printf %s "$found" | tr / '!') ;; esac
   [ -e "$sys/$found" ] || return 1
   printf %s "$found"
 }
@@ -196,10 +201,8 @@ device() {
     [ -z "$v" ] || printf '\t%s=%s' "$key" "$v"
     [ -z "$v" ] || [ "$key" = TRAN ] || lasting=1
   done
-  for link in /dev/disk/by-id/*; do
-    case ${link##*/} in lvm-* | dm-* | md-*) continue ;; esac # of what is on it, not of the disk
-    [ -b "$link" ] && [ "$(kernel_name "$link")" = "$1" ] && lasting=1 &&
-      printf '\tby-id=%s' "$(printf %s "${link##*/}" | clean_text)"
+  for v in $ids; do
+    [ "${v%%"|"*}" != "$1" ] || { lasting=1 && printf '\tby-id=%s' "${v#*"|"}"; }
   done
   if signatures=$(wipefs --no-act --parsable "$path" 2>/dev/null); then
     printf '%s\n' "$signatures" | while read -r v; do
@@ -276,9 +279,19 @@ rook() {
   done | sort -u
 }
 
+# read_ids: sets ids to words "NAME|NAME-IN-BY-ID", without those names that are
+# of what is on a disk.
+read_ids() {
+  ids=$(for link in /dev/disk/by-id/*; do
+    case ${link##*/} in lvm-* | dm-* | md-*) continue ;; esac
+    name=$(kernel_name "$link") && printf '%s|%s\n' "$name" "$(printf %s "${link##*/}" | tr -c '[:graph:]' '?')"
+  done)
+}
+
 # inspect DEVICE...
 inspect() {
   read_mounts
+  read_ids
   targets=''
   for arg; do
     name=$(kernel_name "$arg") || name=-

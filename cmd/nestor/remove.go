@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/discover"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
@@ -40,6 +41,7 @@ type removeFlags struct {
 	disks  string
 	fsids  []string
 	sudo   bool
+	slow   time.Duration
 	out    string
 	reboot bool
 	trim   bool
@@ -49,6 +51,7 @@ func (f *removeFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.disks, "disks", "", "the profile: a file that lists each node's disks ($DATA_DEVICE_GLOB and $NVME_BLOCK_DEVICE where there is none)")
 	fl.BoolVar(&f.sudo, "sudo", false, `act as root, through "sudo -n"`)
+	fl.DurationVar(&f.slow, "timeout", time.Minute, "what each source may take on a node; what did not answer is unknown, and refused")
 }
 
 // profile reads what may be wiped: the file, else the environment.
@@ -84,7 +87,7 @@ func (c *cli) openRemoval(t inventory.Target) nodeexec.Runner {
 }
 
 // lookAt asks the guard about the nodes, and discover about their disks.
-func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, sudo bool) ([]remove.Node, error) {
+func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, f removeFlags) ([]remove.Node, error) {
 	inv, err := c.openInventory()
 	if err != nil {
 		return nil, err
@@ -106,8 +109,8 @@ func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, sudo b
 		}
 		nodes = append(nodes, discover.Node{Runner: c.openRemoval(t)})
 	}
-	topology, failures := discover.Run(ctx, nodes, discover.Options{ // a slow disk is no unknown one
-		Sudo: sudo, Loops: true, SectionTimeout: time.Minute, Timeout: 5 * time.Minute,
+	topology, failures := discover.Run(ctx, nodes, discover.Options{
+		Sudo: f.sudo, Loops: true, SectionTimeout: f.slow, Timeout: f.slow + 4*time.Minute,
 	})
 	if len(failures) > 0 {
 		for _, f := range failures[1:] {
@@ -117,7 +120,7 @@ func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, sudo b
 	}
 	var found []remove.Node
 	for _, permit := range permits {
-		i := slices.IndexFunc(topology.Nodes, func(n nodeFacts) bool { return n.Name == permit.Node() })
+		i := slices.IndexFunc(topology.Nodes, func(n mapping.Node) bool { return n.Name == permit.Node() })
 		found = append(found, remove.Node{Permit: permit, Facts: *topology.Nodes[i].Facts})
 	}
 	return found, nil

@@ -7,14 +7,11 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 	"github.com/nestor-tools/nestor/nodeexec/remove"
 	"github.com/nestor-tools/nestor/nodeexec/remove/plan"
 )
-
-type nodeFacts = mapping.Node
 
 func newRemovePlanCmd(c *cli) *cobra.Command {
 	var f removeFlags
@@ -60,7 +57,7 @@ func (c *cli) removePlan(ctx context.Context, names []string, f removeFlags) err
 	if err != nil {
 		return err
 	}
-	nodes, err := c.lookAt(ctx, names, profile, f.sudo)
+	nodes, err := c.lookAt(ctx, names, profile, f)
 	if err != nil {
 		return err
 	}

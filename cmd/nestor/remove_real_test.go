@@ -115,7 +115,12 @@ func TestRemove_LeavesWhatIsNotAsPlanned(t *testing.T) {
 	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: 64}}})
 	w := newWiper(t, b, "data")
 	b.Exec(t, "mkfs.ext4", "-q", b.Device("data"))
-	w.makePlan()
+	b.Exec(t, "sh", "-c", `mkdir -p /dev/disk/by-id && cd /dev/disk/by-id && ln -s ../../$1 virtio-TEST && ln -s ../../$1 lvm-pv-uuid-x && ln -s ../../null other`,
+		"sh", filepath.Base(b.Device("data")))
+	disk := w.makePlan().Nodes[0].Disks[0]
+	require.Equal(t, []string{"virtio-TEST"}, disk.ByID, "a name that is made of the content tells no disk")
+	require.Equal(t, b.File("data"), disk.LoopFile)
+	require.NotEmpty(t, disk.LoopInode)
 	b.Exec(t, "sh", "-c", "mount "+b.Device("data")+" /mnt && touch /mnt/file && sync")
 
 	got := w.apply()

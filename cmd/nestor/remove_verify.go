@@ -35,7 +35,7 @@ func (c *cli) removeVerify(ctx context.Context, names []string, f removeFlags) e
 	if err != nil {
 		return err
 	}
-	nodes, err := c.lookAt(ctx, names, profile, f.sudo)
+	nodes, err := c.lookAt(ctx, names, profile, f)
 	if err != nil {
 		return err
 	}

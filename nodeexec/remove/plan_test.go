@@ -50,7 +50,7 @@ func TestPlan(t *testing.T) {
 	}{
 		"good":                        {nodes: map[string]nodeexectest.Reply{"a": {Stdout: inspected(one)}, "b": {Stdout: inspected(two)}}, facts: map[string]string{"a": one, "b": two}},
 		"one machine under two names": {nodes: map[string]nodeexectest.Reply{"a": {Stdout: inspected(one)}, "b": {Stdout: inspected(one)}}, facts: map[string]string{"a": one, "b": one}, rule: plan.RuleNode},
-		"another machine by now":      {nodes: map[string]nodeexectest.Reply{"a": {Stdout: inspected(two)}}, facts: map[string]string{"a": one}, rule: plan.RuleHostChange},
+		"another machine by now":      {nodes: map[string]nodeexectest.Reply{"a": {Stdout: inspected(two)}}, facts: map[string]string{"a": one}, rule: plan.RuleChanged},
 		"one is unreachable": {nodes: map[string]nodeexectest.Reply{"a": {Stdout: inspected(one)}, "b": {Err: &nodeexec.Error{Node: "b", Kind: nodeexec.KindUnreachable}}},
 			facts: map[string]string{"a": one, "b": two}, failures: 1},
 		"cut":     {nodes: map[string]nodeexectest.Reply{"a": {Stdout: strings.TrimSuffix(inspected(one), "inspected\n")}}, facts: map[string]string{"a": one}, failures: 1},

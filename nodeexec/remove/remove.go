@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
@@ -79,15 +81,18 @@ func Plan(ctx context.Context, nodes []Node, o PlanOptions) ([]plan.Node, []plan
 	var planned []plan.Node
 	var refusals []plan.Refusal
 	var failures []Failure
-	for _, n := range nodes {
+	answers := each(nodes, func(n Node) answer {
 		p, refused, err := planOne(ctx, n, o)
+		return answer{plan: p, refusals: refused, err: err}
+	})
+	for i, a := range answers {
 		switch {
-		case err != nil:
-			failures = append(failures, Failure{Node: n.Permit.Node(), Err: err})
-		case len(refused) > 0:
-			refusals = append(refusals, refused...)
+		case a.err != nil:
+			failures = append(failures, Failure{Node: nodes[i].Permit.Node(), Err: a.err})
+		case len(a.refusals) > 0:
+			refusals = append(refusals, a.refusals...)
 		default:
-			planned = append(planned, p)
+			planned = append(planned, a.plan)
 		}
 	}
 	for i, p := range planned {
@@ -104,6 +109,29 @@ func Plan(ctx context.Context, nodes []Node, o PlanOptions) ([]plan.Node, []plan
 	return planned, refusals, failures
 }
 
+// answer is what became of asking one node.
+type answer struct {
+	plan     plan.Node
+	left     []plan.Leftover
+	refusals []plan.Refusal
+	err      error
+}
+
+// each asks the nodes, some at a time, and gives the answers in their order.
+func each(nodes []Node, ask func(Node) answer) []answer {
+	answers := make([]answer, len(nodes))
+	var group errgroup.Group
+	group.SetLimit(32)
+	for i, n := range nodes {
+		group.Go(func() error {
+			answers[i] = ask(n)
+			return nil
+		})
+	}
+	_ = group.Wait() // no answer is an error here
+	return answers
+}
+
 func planOne(ctx context.Context, n Node, o PlanOptions) (plan.Node, []plan.Refusal, error) {
 	choices, refusals := plan.Choose(n.Permit.Node(), n.Facts, o.Profile)
 	if len(refusals) > 0 {
@@ -114,7 +142,7 @@ func planOne(ctx context.Context, n Node, o PlanOptions) (plan.Node, []plan.Refu
 		return plan.Node{}, nil, err
 	}
 	if id := n.Facts.MachineID.Value; id != in.MachineID {
-		return plan.Node{}, []plan.Refusal{{Node: n.Permit.Node(), Rule: plan.RuleHostChange, Value: in.MachineID, Why: fmt.Sprintf("is its machine-id, and it was %q a moment ago", id)}}, nil
+		return plan.Node{}, []plan.Refusal{{Node: n.Permit.Node(), Rule: plan.RuleChanged, Value: in.MachineID, Why: fmt.Sprintf("is its machine-id, and it was %q a moment ago", id)}}, nil
 	}
 	p, refusals := plan.Make(plan.Input{
 		Node: n.Permit.Node(), Choices: choices, Inspection: in, Profile: o.Profile, Kind: o.Kind, Discard: o.Discard,
@@ -170,23 +198,26 @@ func Verify(ctx context.Context, nodes []Node, o PlanOptions) ([]Outcome, []plan
 	var outcomes []Outcome
 	var refusals []plan.Refusal
 	var failures []Failure
-	for _, n := range nodes {
-		name := n.Permit.Node()
-		choices, refused := plan.Find(name, n.Facts, o.Profile)
+	answers := each(nodes, func(n Node) answer {
+		choices, refused := plan.Find(n.Permit.Node(), n.Facts, o.Profile)
 		if len(refused) > 0 {
-			refusals = append(refusals, refused...)
-			continue
+			return answer{refusals: refused}
 		}
 		in, err := inspect(ctx, n.Permit, choices, o.Options)
-		if err != nil {
-			failures = append(failures, Failure{Node: name, Err: err})
-			continue
+		return answer{left: plan.Leftovers(in, false), err: err}
+	})
+	for i, a := range answers {
+		name := nodes[i].Permit.Node()
+		switch {
+		case a.err != nil:
+			failures = append(failures, Failure{Node: name, Err: a.err})
+		case len(a.refusals) > 0:
+			refusals = append(refusals, a.refusals...)
+		case len(a.left) > 0:
+			outcomes = append(outcomes, Outcome{Node: name, Status: LeftOver, Left: a.left})
+		default:
+			outcomes = append(outcomes, Outcome{Node: name, Status: Clean})
 		}
-		outcome := Outcome{Node: name, Status: Clean, Left: plan.Leftovers(in, false)}
-		if len(outcome.Left) > 0 {
-			outcome.Status = LeftOver
-		}
-		outcomes = append(outcomes, outcome)
 	}
 	return outcomes, refusals, failures
 }

@@ -44,6 +44,7 @@ func TestEncode_KeepsToTheSchema(t *testing.T) {
 	require.NoError(t, err)
 	for verb := range arguments {
 		require.Contains(t, string(text), `"`+string(verb)+`"`)
+		require.NotEmpty(t, meaning[verb])
 	}
 }
 

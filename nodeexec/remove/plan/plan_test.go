@@ -118,13 +118,13 @@ func TestRefusals(t *testing.T) {
 		"multipath since": {between: func(w *world) {
 			w.add(&thing{name: "dm-0", dm: "mpatha", dmUUID: "mpath-1", kind: "mpath", parents: []string{"sdb"}})
 		}, rule: RuleMultipath, value: "mpatha"},
-		"size since":   {between: func(w *world) { w.get("sdb").size += 512 }, rule: RuleHostChange, value: fmt.Sprint(20*gib + 512)},
-		"serial since": {between: func(w *world) { w.get("sdb").serial = "other" }, rule: RuleHostChange, value: "other"},
-		"gone since":   {between: func(w *world) { w.get("sdb").name = "sdx" }, rule: RuleHostChange, value: "/dev/sdb"},
+		"size since":   {between: func(w *world) { w.get("sdb").size += 512 }, rule: RuleChanged, value: fmt.Sprint(20*gib + 512)},
+		"serial since": {between: func(w *world) { w.get("sdb").serial = "other" }, rule: RuleChanged, value: "other"},
+		"gone since":   {between: func(w *world) { w.get("sdb").name = "sdx" }, rule: RuleChanged, value: "/dev/sdb"},
 		"another disk since": {change: func(w *world) { w.get("sdb").byID = []string{"ata-1"} }, between: func(w *world) {
 			w.get("sdb").byID = nil
 			w.add(&thing{name: "sdc", kind: "disk", serial: "S-sdb", byID: []string{"ata-1"}})
-		}, profile: func() Profile { return profileOf(byIDFolder + "ata-1") }, rule: RuleHostChange, value: "sdc"},
+		}, profile: func() Profile { return profileOf(byIDFolder + "ata-1") }, rule: RuleChanged, value: "sdc"},
 		"role unknown":               {change: func(w *world) { w.get("sdb").sigs, w.noWipefs = nil, true }, rule: RuleUnknown, value: "wipefs"},
 		"unread since":               {between: func(w *world) { w.get("sdb").unread = true }, rule: RuleUnknown, value: "wipefs cannot read it"},
 		"lvm fails":                  {change: func(w *world) { w.noPVs = true }, rule: RuleUnknown, value: "lvm pvs"},

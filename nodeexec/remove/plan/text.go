@@ -44,8 +44,22 @@ func (n Node) text(b *strings.Builder) {
 		b.WriteString("  nothing to do\n")
 	}
 	for _, s := range n.Steps {
-		fmt.Fprintf(b, "  %s\n", s)
+		fmt.Fprintf(b, "  %s: %s\n", s, meaning[s.Verb])
 	}
+}
+
+// meaning tells people what each verb does.
+var meaning = map[Verb]string{
+	ClearInner:   "its signatures, first and last 4 MiB, and where BlueStore keeps labels",
+	ClearDisk:    "its signatures, first 100 MiB, last 4 MiB, and where BlueStore keeps labels",
+	Discard:      "tell the disk that nothing on it is needed",
+	RemoveVG:     "deactivate the volume group and remove it with its volumes",
+	RemovePV:     "it is no physical volume any more",
+	CloseLUKS:    "close the LUKS container",
+	StopMD:       "stop the array",
+	RemoveDM:     "remove the mapping",
+	Reread:       "the kernel forgets its partitions",
+	RemoveFolder: "/var/lib/rook, where nothing is mounted there",
 }
 
 func (d Disk) identity() string {
