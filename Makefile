@@ -18,8 +18,13 @@ help: ## Say what can be made
 build: ## Build bin/nestor
 	@$(GO) build -ldflags '-s -w' -o bin/nestor ./cmd/nestor
 
+.PHONY: image
+image: ## Write bin/nestor-image.tar, a container image from scratch, without a daemon
+	@CGO_ENABLED=0 GOOS=linux $(GO) build -trimpath -ldflags '-s -w' -o bin/nestor-linux ./cmd/nestor
+	@$(GO) run ./bench/image
+
 .PHONY: demo
-demo: build ## Discover this machine, and two loopback ssh nodes where sshd is installed
+demo: build ## Discover this machine and two loopback ssh nodes where sshd is installed, write a portal's page
 	@bench/demo.sh
 
 .PHONY: install
@@ -36,8 +41,10 @@ test: install ## All the tests that need no cluster: unit, shims, real ssh nodes
 	  'what needs root: ssh nodes in network namespaces, loop devices (go test -v names each)'
 
 .PHONY: integration
-integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes)
+integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes), a real browser
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
+	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
+	@$(call stage,portal,$(GO) test -tags integration ./portal/...)
 
 .PHONY: check
 check: ## Format and lint everything
@@ -59,6 +66,7 @@ perf: ## Measure what nestor adds to a bare ssh (as root)
 	@$(GO) run ./bench/perf/brick
 
 include bench/controlplane/controlplane.mk
+include bench/guest/guest.mk
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# demo.sh: discovers this machine over "local" and, where an sshd can be
-# started, two nodes over ssh on the loopback. No root, no cluster, nothing to
-# configure, nothing left behind.
+# demo.sh: discovers this machine over "local", writes the portal's page for the
+# sample platform and, where an sshd can be started, discovers two nodes over
+# ssh on the loopback. No root, no cluster, nothing to configure, nothing left
+# behind but the page.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 work=$(mktemp -d "${TMPDIR:-/tmp}/nestor-demo.XXXXXX") || exit 1
@@ -20,6 +21,11 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
 say 'This machine, over the shim: nestor discover'
 (cd "$work" && env -u NESTOR_INVENTORY "$OLDPWD/bin/nestor" discover --output table) || exit 1
+
+say 'A sample platform on its portal: nestor portal render'
+mkdir -p .work && bin/nestor portal render --contract bench/platform/contract --profile ceph \
+  --from portal/testdata/troubled.yaml --out .work/portal.html || exit 1
+printf 'open file://%s\n' "$PWD/.work/portal.html"
 
 go build -o "$nodes" ./bench/nodes/cmd/bench-nodes || exit 1
 if ! "$nodes" loopback up --dir "$work/loop" --count 2; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# install.sh: what the tests need. On Debian or Ubuntu, as root, it installs
+# install.sh [guest]: what the tests need; with "guest", also what those of a
+# real guest do. On Debian or Ubuntu, as root, it installs
 # what is missing; elsewhere it says what is missing and leaves the rest to
 # the tests, each of which says loudly what it could not run.
 set -u
@@ -30,6 +31,14 @@ python3:python3
 bats:bats
 shellcheck:shellcheck
 shfmt:shfmt
+chromium:chromium
+"
+[[ ${1-} != guest ]] || needs+="
+qemu-system-x86_64:qemu-system-x86
+qemu-img:qemu-utils
+mmdebstrap:mmdebstrap
+mke2fs:e2fsprogs
+mkfs.vfat:dosfstools
 "
 
 PATH=$PATH:/usr/sbin:/sbin

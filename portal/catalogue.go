@@ -114,6 +114,7 @@ var catalogue = map[phrase]wording{
 	"silent":           {"The portal itself does not answer. What you see is as of", "Le portail lui-même ne répond pas. Ce que vous voyez date de"},
 	"secrets-readable": {"This portal can read Secrets, and must not.", "Ce portail peut lire les Secrets, et ne le doit pas."},
 	"secrets-remedy":   {"Take get, list and watch on secrets away from its ServiceAccount.", "Retirez get, list et watch sur les secrets à son ServiceAccount."},
+	"contract-faulty":  {"The contract's file has a fault; an earlier one, or what could be read of it, is shown.", "Le fichier du contrat est fautif ; le précédent, ou ce qui a pu en être lu, est affiché."},
 	"stale":            {"No sign of life from the cluster since", "Aucun signe de vie du cluster depuis"},
 	"stale-more":       {"Links are those that were last seen; every verdict is unknown until it answers.", "Les liens sont les derniers observés ; tout verdict est inconnu jusqu'à sa réponse."},
 	"search":           {"Search", "Chercher"},

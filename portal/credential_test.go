@@ -61,8 +61,10 @@ func TestJudge_Credentials(t *testing.T) {
 
 // runnable asserts that a shell reads the command as one plain call: no
 // redirection, expansion, second command or placeholder.
-func runnable(t testing.TB, command string) {
-	t.Helper()
+func runnable(t require.TestingT, command string) {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
 	if command == "" {
 		return
 	}

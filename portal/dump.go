@@ -149,6 +149,7 @@ type container struct {
 
 // file reads every document of a file.
 func (d *dump) file(f File) error {
+	f.Text = bytes.TrimPrefix(f.Text, []byte("\ufeff"))
 	if text := bytes.TrimSpace(f.Text); len(text) > 0 && text[0] == '{' {
 		decoder := json.NewDecoder(bytes.NewReader(text))
 		for {
@@ -220,9 +221,9 @@ const maxListDepth = 8
 // list, which may leave it out.
 func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 	var head struct {
-		Kind     string
-		Metadata struct{ Name, Continue string }
-		Items    *[]json.RawMessage
+		Kind, APIVersion string
+		Metadata         struct{ Name, Continue string }
+		Items            *[]json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return fmt.Errorf("a document that is no object of Kubernetes: %w", err)
@@ -250,10 +251,12 @@ func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 		return nil
 	}
 	r, ok := resources[kind]
-	if !ok && d.other != nil {
-		return d.other(kind, raw)
-	} else if !ok {
-		return nil
+	group, _, grouped := strings.Cut(head.APIVersion, "/")
+	if !ok || (grouped && (r != EndpointSlices || group != "discovery.k8s.io")) {
+		if d.other != nil {
+			return d.other(kind, raw)
+		}
+		return nil // of another kind, or of another's Service
 	}
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil {

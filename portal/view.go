@@ -14,6 +14,9 @@ type View struct {
 	StaleSince *time.Time `json:"stale_since"` // the earliest of the stale sources
 	// SecretsReadable is true where the portal could read Secrets: an alarm.
 	SecretsReadable bool `json:"secrets_readable,omitempty"`
+	// ContractProblem says what is wrong with the contract's file, where an
+	// earlier contract or only a part of it is shown.
+	ContractProblem string `json:"contract_problem,omitempty"`
 	// Sources are those that cannot be believed in full, in the order of their
 	// names; Pods are among them, as NotAsked, where nobody looked at hostPorts.
 	Sources []SourceProblem `json:"sources,omitempty"`

@@ -47,6 +47,8 @@ const (
 	// NoBookmark takes the bookmarks out of watches: a client that waits for
 	// the end of the initial events waits for ever.
 	NoBookmark
+	// Silent takes every event out of watches, and keeps them open.
+	Silent
 	// Aborted closes the connection (HTTP/1) or the stream (HTTP/2) in place
 	// of an answer.
 	Aborted
@@ -93,7 +95,7 @@ func Start(upstream string, ca []byte) (*Proxy, error) {
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true},
 		FlushInterval:  -1, // watch events go out as they come
 		ErrorLog:       log.New(io.Discard, "", 0),
-		ModifyResponse: p.dropBookmarks,
+		ModifyResponse: p.dropEvents,
 		// A server that is down is a broken connection, not a 502.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -155,10 +157,10 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			writeJSON(w, map[string]any{"type": "ERROR", "object": status(http.StatusGone, "Expired", "too old resource version: forgotten by faultproxy")})
 			return
-		case NoBookmark:
+		case NoBookmark, Silent:
 			if isWatch(r) {
-				r = r.WithContext(context.WithValue(r.Context(), noBookmark{}, true))
-				r.Header.Set("Accept", "application/json") // what dropBookmarks reads
+				r = r.WithContext(context.WithValue(r.Context(), dropping{}, f.Kind))
+				r.Header.Set("Accept", "application/json") // what dropEvents reads
 				r.Header.Del("Accept-Encoding")
 			}
 		}

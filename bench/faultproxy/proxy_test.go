@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -142,6 +143,32 @@ func TestProxy_NoBookmarkKeepsTheOtherEvents(t *testing.T) {
 	next = watch(t, client, url)
 	assert.Equal(t, []string{added, added}, []string{next(), next()})
 	assert.Equal(t, 1, proxy.Hits(faultproxy.NoBookmark))
+}
+
+func TestProxy_SilentKeepsTheWatchOpen(t *testing.T) {
+	proxy, client := start(t)
+	proxy.Set(faultproxy.Fault{Kind: faultproxy.Silent, Resource: "services"})
+	line := make(chan string, 1)
+	go func() {
+		response, err := client.Get(proxy.URL + "/api/v1/services?watch=true&sendInitialEvents=true")
+		if err != nil {
+			line <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		b := make([]byte, 1)
+		n, err := response.Body.Read(b)
+		line <- fmt.Sprint(n, err)
+	}()
+	require.Eventually(t, func() bool { return proxy.Hits(faultproxy.Silent) >= 3 }, 20*time.Second, 10*time.Millisecond)
+	select {
+	case got := <-line:
+		t.Errorf("the client was told something: %s", got)
+	case <-time.After(100 * time.Millisecond):
+	}
+	proxy.Cut()
+	assert.NotEmpty(t, <-line)
+	assert.Equal(t, added, watch(t, client, proxy.URL+"/api/v1/nodes?watch=true")(), "other resources speak")
 }
 
 func TestProxy_CutEndsOpenWatches(t *testing.T) {

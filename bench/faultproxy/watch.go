@@ -46,25 +46,28 @@ func resumes(r *http.Request) bool {
 	return isWatch(r) && version != "" && version != "0" && q.Get("sendInitialEvents") != "true"
 }
 
-// noBookmark marks the context of a watch that loses its bookmarks.
-type noBookmark struct{}
+// dropping marks the context of a watch that loses its bookmarks, or all of its
+// events, with the Kind that says so.
+type dropping struct{}
 
-func (p *Proxy) dropBookmarks(r *http.Response) error {
-	if r.Request.Context().Value(noBookmark{}) != nil && r.StatusCode == http.StatusOK {
-		r.Body = &bookmarkFilter{body: r.Body, events: json.NewDecoder(r.Body), dropped: &p.hits[NoBookmark]}
+func (p *Proxy) dropEvents(r *http.Response) error {
+	if kind, ok := r.Request.Context().Value(dropping{}).(Kind); ok && r.StatusCode == http.StatusOK {
+		r.Body = &eventFilter{body: r.Body, events: json.NewDecoder(r.Body), all: kind == Silent, dropped: &p.hits[kind]}
 	}
 	return nil
 }
 
-// bookmarkFilter reads a JSON watch stream without its bookmarks.
-type bookmarkFilter struct {
+// eventFilter reads a JSON watch stream without its bookmarks, or without any
+// of its events.
+type eventFilter struct {
 	body    io.Closer
 	events  *json.Decoder
 	pending bytes.Buffer
+	all     bool
 	dropped *atomic.Int64
 }
 
-func (f *bookmarkFilter) Read(b []byte) (int, error) {
+func (f *eventFilter) Read(b []byte) (int, error) {
 	for f.pending.Len() == 0 {
 		var raw json.RawMessage
 		if err := f.events.Decode(&raw); err != nil {
@@ -74,7 +77,7 @@ func (f *bookmarkFilter) Read(b []byte) (int, error) {
 		if err := json.Unmarshal(raw, &event); err != nil {
 			return 0, err
 		}
-		if event.Type == "BOOKMARK" {
+		if f.all || event.Type == "BOOKMARK" {
 			f.dropped.Add(1)
 			continue
 		}
@@ -84,4 +87,4 @@ func (f *bookmarkFilter) Read(b []byte) (int, error) {
 	return f.pending.Read(b)
 }
 
-func (f *bookmarkFilter) Close() error { return f.body.Close() }
+func (f *eventFilter) Close() error { return f.body.Close() }

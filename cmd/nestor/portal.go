@@ -32,7 +32,7 @@ func newPortalCmd(c *cli) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPortalRenderCmd(c), newPortalSnapshotCmd(c))
+	cmd.AddCommand(newPortalServeCmd(c), newPortalRenderCmd(c), newPortalSnapshotCmd(c))
 	return cmd
 }
 
@@ -155,41 +155,47 @@ func (c *cli) portalOptions(cmd *cobra.Command, f *portalFlags) (portal.Options,
 		}
 		o.AccessHosts[id] = clean
 	}
+	l, err := c.loadPromises(cmd, f)
+	if err != nil {
+		return o, nil, err
+	}
+	o.Today, o.Findings = l.options.Today, l.findings
+	for _, finding := range l.findings {
+		if finding.Severity == contract.Error && finding.File == l.set.File {
+			fmt.Fprintf(c.err, "nestor: %s\n", printable(fmt.Sprintf("%s:%d: %s", finding.File, finding.Line, finding.Message)))
+		}
+	}
+	for id := range o.AccessHosts {
+		if id != "" && !slices.ContainsFunc(l.set.Endpoints, func(e contract.Endpoint) bool { return e.ID == id }) {
+			return o, nil, fmt.Errorf("--access-host %s=...: the contract has no endpoint of that id", id)
+		}
+	}
+	return o, l.set.Contract, nil
+}
+
+// loadPromises reads the contract, and what the manifests say against it where
+// --root names them. What is wrong in the contract itself is said on stderr:
+// the rest of it is shown all the same.
+func (c *cli) loadPromises(cmd *cobra.Command, f *portalFlags) (*loaded, error) {
 	if cmd.Flags().Changed("root") {
 		l, err := c.load(cmd, &f.contractFlags, false)
 		if err == nil {
 			err = l.needContract()
 		}
-		if err != nil {
-			return o, nil, err
+		if err == nil {
+			l.findings = l.check()
 		}
-		o.Today, o.Findings = l.options.Today, l.check()
-		return o, l.set.Contract, nil
+		return l, err
 	}
 	today, err := f.day()
 	if err != nil {
-		return o, nil, err
+		return nil, err
 	}
-	o.Today = today
-	set, findings, err := readContract(f.contract)
-	if err != nil {
-		return o, nil, fmt.Errorf("read the contract: %w; name it with --contract", err)
+	l := &loaded{options: contract.Options{Today: today}}
+	if l.set, l.findings, err = readContract(f.contract); err != nil {
+		return nil, fmt.Errorf("read the contract: %w; name it with --contract", err)
 	}
-	l := loaded{set: set, findings: findings}
-	if err := l.needContract(); err != nil {
-		return o, nil, err
-	}
-	for _, finding := range findings {
-		if finding.Severity == contract.Error {
-			fmt.Fprintf(c.err, "nestor: %s\n", printable(fmt.Sprintf("%s:%d: %s", finding.File, finding.Line, finding.Message)))
-		}
-	}
-	for id := range o.AccessHosts {
-		if id != "" && !slices.ContainsFunc(set.Endpoints, func(e contract.Endpoint) bool { return e.ID == id }) {
-			return o, nil, fmt.Errorf("--access-host %s=...: the contract has no endpoint of that id", id)
-		}
-	}
-	return o, set.Contract, nil
+	return l, l.needContract()
 }
 
 // portalSnapshot reads the files of --from, or the live cluster where there

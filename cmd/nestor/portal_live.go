@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/nestor-tools/nestor/portal"
+	"github.com/nestor-tools/nestor/portal/observe"
 )
 
-// liveSnapshot takes the snapshot of the cluster that the kubeconfig names.
-func (c *cli) liveSnapshot(context.Context) (*portal.Snapshot, error) {
-	return nil, errors.New("no --from: give it a snapshot, or what kubectl get svc,endpointslices,nodes,pods -A -o yaml wrote")
+// liveSnapshot takes the snapshot of the cluster that $KUBECONFIG names.
+func (c *cli) liveSnapshot(ctx context.Context) (*portal.Snapshot, error) {
+	config, err := c.clusterConfig("", "")
+	if err != nil {
+		return nil, err
+	}
+	return observe.Read(ctx, config, observe.Options{Pods: true})
 }

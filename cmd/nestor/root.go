@@ -104,6 +104,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newDiscoverCmd(c),
 		newExecCmd(c),
 		newExplainCmd(c, c.shimView),
+		newKubeconfigCmd(c),
 		newNodesCmd(c),
 		newPortalCmd(c),
 		newProbeCmd(c),

@@ -25,7 +25,8 @@
       });
       section.hidden = !some;
       var fold = section.querySelector(":scope > details");
-      if (fold && words.length) fold.open = some;
+      if (fold && words.length && some && !fold.open) fold.open = fold.unfolded = true;
+      if (fold && !words.length && fold.unfolded) fold.open = fold.unfolded = false;
     });
     nothing.hidden = shown > 0 || all === 0;
     var text = words.length ? body.dataset.found.replace("{n}", shown).replace("{all}", all) : "";
@@ -64,7 +65,8 @@
   });
 
   // -- keys
-  function visible(e) { return e.getClientRects().length > 0; }
+  var slash = false;
+  function visible(e) { return e.checkVisibility ? e.checkVisibility() : e.getClientRects().length > 0; }
   function entries() { return Array.prototype.filter.call(doc.querySelectorAll(".entry"), visible); }
   function current() { var e = doc.activeElement; return e && e.closest ? e.closest(".entry") : null; }
   function move(step) {
@@ -82,10 +84,11 @@
       search.value = "";
       filter();
     } else if (typing) {
-      if (event.key === "ArrowDown") move(1);
+      if (event.key === "/" && !search.value) slash = true; // it is there already
+      else if (event.key === "ArrowDown") move(1);
       else if (event.key === "Enter") { var first = entries()[0], a = first && first.querySelector("h3 a"); if (a) a.focus(); }
       else return;
-    } else if (event.key === "/") { search.focus(); search.select(); }
+    } else if (event.key === "/") { slash = true; search.focus(); search.select(); }
     else if (event.key === "j") move(1);
     else if (event.key === "k") move(-1);
     else if (event.key === "c" && entry && entry.querySelector(".url .copy")) entry.querySelector(".url .copy").click();
@@ -93,6 +96,10 @@
     else return;
     event.preventDefault();
   });
+  // The key that leads to the search is not a letter of it, although some
+  // browsers send it on to where the focus went.
+  on(doc, "keypress", function (event) { if (slash && event.key === "/") event.preventDefault(); slash = false; });
+  on(doc, "keyup", function () { slash = false; });
   on(doc.querySelector("form.tools"), "submit", function (event) { event.preventDefault(); });
   on(search, "input", filter);
 
@@ -138,6 +145,7 @@
     Array.prototype.forEach.call(from.childNodes, function (n) { if (key(n)) byKey[" " + key(n)] = n; });
     Array.prototype.slice.call(to.childNodes).forEach(function (wanted) {
       var k = key(wanted), same = k ? byKey[" " + k] : at && !key(at) && at.nodeType === wanted.nodeType && at.nodeName === wanted.nodeName ? at : null;
+      if (k) delete byKey[" " + k]; // a contract may give an id twice
       if (same && same.nodeName === wanted.nodeName) {
         if (same === at) at = at.nextSibling; else from.insertBefore(same, at);
         morph(same, wanted);

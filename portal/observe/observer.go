@@ -26,22 +26,22 @@ type Options struct {
 	Debounce  time.Duration // from a change to its snapshot; 0: 100 ms
 	FirstRead time.Duration // how long Settled waits for an answer; 0: 10 s
 	Timeout   time.Duration // of one request; 0: 15 s
-	Check     time.Duration // between two requests that test an open watch; 0: 10 s
+	Check     time.Duration // between two requests that test an open watch, and the time each has; 0: 5 s
 	Silence   time.Duration // after which a watch without an event is ended and all is read again; 0: 90 s
 	Retry     time.Duration // the longest wait between two tries; 0: 5 s
-	Refresh   time.Duration // the greatest age of a snapshot, change or not; 0: 30 s
-	Rights    time.Duration // between two questions about Secrets; 0: 1 min
+	Refresh   time.Duration // the greatest age of a snapshot, change or not; 0: 10 s
+	Rights    time.Duration // between two questions about Secrets; 0: 5 min
 }
 
 func (o Options) withDefaults() Options {
 	o.Debounce = cmp.Or(o.Debounce, 100*time.Millisecond)
 	o.FirstRead = cmp.Or(o.FirstRead, 10*time.Second)
 	o.Timeout = cmp.Or(o.Timeout, 15*time.Second)
-	o.Check = cmp.Or(o.Check, 10*time.Second)
+	o.Check = cmp.Or(o.Check, 5*time.Second)
 	o.Silence = cmp.Or(o.Silence, 90*time.Second)
 	o.Retry = cmp.Or(o.Retry, 5*time.Second)
-	o.Refresh = cmp.Or(o.Refresh, 30*time.Second)
-	o.Rights = cmp.Or(o.Rights, time.Minute)
+	o.Refresh = cmp.Or(o.Refresh, 10*time.Second)
+	o.Rights = cmp.Or(o.Rights, 5*time.Minute)
 	return o
 }
 
@@ -206,6 +206,12 @@ func (o *Observer) build() *portal.Snapshot {
 	s.Nodes, s.Sources[portal.Nodes] = o.nodes.read()
 	if o.pods != nil {
 		s.Pods, s.Sources[portal.Pods] = o.pods.read()
+	}
+	// What is shown is as old as the oldest of what it is made from.
+	for _, source := range s.Sources {
+		if source.State == portal.Synced && source.Since.Before(s.ObservedAt) {
+			s.ObservedAt = source.Since
+		}
 	}
 	return s
 }

@@ -17,7 +17,7 @@ import (
 
 // quick is patient enough for a slow machine and no more.
 var quick = Options{
-	Debounce: 5 * time.Millisecond, FirstRead: 300 * time.Millisecond, Timeout: 200 * time.Millisecond, Check: 30 * time.Millisecond,
+	Debounce: 5 * time.Millisecond, FirstRead: 300 * time.Millisecond, Timeout: 200 * time.Millisecond, Check: 200 * time.Millisecond,
 	Silence: time.Minute, Retry: 50 * time.Millisecond, Refresh: time.Minute, Rights: 50 * time.Millisecond,
 }
 

@@ -88,7 +88,7 @@ func (s *source[T]) run(ctx context.Context) {
 // once reads the source, and no more.
 func (s *source[T]) once(ctx context.Context) {
 	s.begin()
-	list, err := s.list(ctx, metav1.ListOptions{})
+	list, err := s.list(ctx, metav1.ListOptions{}, s.options.Timeout)
 	s.outcome(ctx, listing, err)
 	if err != nil {
 		return
@@ -132,14 +132,14 @@ func (s *source[T]) check(ctx context.Context) {
 		due := s.objects != nil && s.failures[listing] == nil && s.failures[watching] == nil
 		s.mu.Unlock()
 		if due {
-			_, err := s.list(ctx, metav1.ListOptions{Limit: 1})
+			_, err := s.list(ctx, metav1.ListOptions{Limit: 1}, s.options.Check)
 			s.outcome(ctx, checking, err)
 		}
 	}
 }
 
-func (s *source[T]) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+func (s *source[T]) list(ctx context.Context, o metav1.ListOptions, timeout time.Duration) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	list := s.newList()
 	if err := s.client.Get().Resource(s.resource.Resource).VersionedParams(&o, s.codec).Do(ctx).Into(list); err != nil {
@@ -355,7 +355,7 @@ func (l listWatch[T]) Watch(o metav1.ListOptions) (watch.Interface, error) {
 }
 
 func (l listWatch[T]) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	list, err := l.list(ctx, o)
+	list, err := l.list(ctx, o, l.options.Timeout)
 	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) { // the reflector asks again at once
 		l.outcome(ctx, listing, err)
 	}

@@ -85,8 +85,12 @@ func TestPlan(t *testing.T) {
 		{name: "not deployed", change: func(s *portal.Snapshot) { s.Services = nil }, want: []string{"skipped not-deployed"}},
 		{name: "not deployed, strictly", change: func(s *portal.Snapshot) { s.Services = nil }, options: probe.PlanOptions{Strict: true}, want: []string{"failed not-deployed"}},
 		{name: "a ClusterIP", change: func(s *portal.Snapshot) { s.Services[0].Type, s.Services[0].Ports[0].NodePort = "ClusterIP", 0 }, want: []string{"failed not-exposed"}},
-		{name: "Services not read", change: func(s *portal.Snapshot) { s.Services, s.Sources[portal.Services] = nil, portal.Source{State: portal.Denied} }, options: probe.PlanOptions{Strict: true}, want: []string{"unknown unread"}},
-		{name: "Nodes not read", change: func(s *portal.Snapshot) { s.Nodes, s.Sources[portal.Nodes] = nil, portal.Source{State: portal.Unsynced} }, want: []string{"unknown unread"}},
+		{name: "Services not read", change: func(s *portal.Snapshot) {
+			s.Services, s.Sources[portal.Services] = nil, portal.Source{State: portal.Denied}
+		}, options: probe.PlanOptions{Strict: true}, want: []string{"unknown unread"}},
+		{name: "Nodes not read", change: func(s *portal.Snapshot) {
+			s.Nodes, s.Sources[portal.Nodes] = nil, portal.Source{State: portal.Unsynced}
+		}, want: []string{"unknown unread"}},
 		{name: "EndpointSlices not read", change: func(s *portal.Snapshot) {
 			s.Slices, s.Sources[portal.EndpointSlices] = nil, portal.Source{State: portal.Denied}
 		}, want: []string{"http://192.0.2.1:30080/ui n1"}},

@@ -54,3 +54,21 @@ setup() {
     [ -z "$output" ]
   done
 }
+
+@test "fetch_kubeconfig_node is nestor kubeconfig, of the instance alone" {
+  resolver ''
+  cd "$BATS_TEST_TMPDIR"
+  fetch_kubeconfig_node cp1 'my out' 16443 bench
+  [ "$(cat asked)" = '[kubeconfig][--lima=cp1][--api-port=16443][--context=bench][--out=my out]' ]
+  fetch_kubeconfig_node -cp1 -out 6443
+  [ "$(cat asked)" = '[kubeconfig][--lima=-cp1][--api-port=6443][--out=-out]' ]
+  fetch_kubeconfig_node cp1 out 6443 ''
+  [ "$(cat asked)" = '[kubeconfig][--lima=cp1][--api-port=6443][--out=out]' ]
+}
+
+@test "fetch_kubeconfig_node returns nestor's exit code, under set -eu too" {
+  NESTOR_BIN=false run fetch_kubeconfig_node cp1 out 6443
+  [ "$status" -eq 1 ]
+  run --separate-stderr bash -euc ". '$shims/bench-compat.sh'; NESTOR_BIN=true fetch_kubeconfig_node cp1 out 6443; echo on"
+  [ "$output" = on ]
+}

@@ -4,9 +4,12 @@
 //
 //	go run ./bench/perf/fleet -nodes 100 -rounds 7
 //	go run ./bench/perf/fleet -nodes 200 -only gather
+//	go run ./bench/perf/fleet -nodes 100 -only discover
 //
 // Cold: each run makes its connections, nestor's and ansible's shared ones
 // included. Warm: each tool finds shared connections that stand already.
+// discover: "nestor discover", warm, against clush with the same probe, and
+// against ansible -m setup.
 // gather: every node prints 1 MB of its own; the peak memory of nestor alone
 // is reported. CPU is the client's, the processes it started included, and
 // not the nodes', which share the machine.
@@ -29,6 +32,7 @@ import (
 	"time"
 
 	"github.com/nestor-tools/nestor/bench/nodes"
+	"github.com/nestor-tools/nestor/shims"
 )
 
 func main() {
@@ -36,7 +40,7 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 100, "how many nodes")
 	flag.IntVar(&o.rounds, "rounds", 7, "how often each is measured")
 	flag.IntVar(&o.forks, "forks", 32, "the fan-out of all tools")
-	flag.StringVar(&o.only, "only", "", "cold, warm or gather; all without it")
+	flag.StringVar(&o.only, "only", "", "cold, warm, gather or discover; the first three without it")
 	flag.StringVar(&o.tools, "tools", "", "only these, as in the table, separated by commas; all without it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -73,6 +77,9 @@ type tool struct {
 }
 
 func tools(kind string) []tool {
+	if kind == "discover" {
+		return discoverTools()
+	}
 	limits := map[string][3]float64{"cold": {1.05, 1.05, 1.10}, "warm": {1.15, 1.15, 0}}[kind]
 	all := []tool{
 		{name: "nestor", program: "bash", command: nestor},
@@ -91,14 +98,37 @@ func tools(kind string) []tool {
 		}},
 	}
 	if kind == "warm" {
-		all = append(all, tool{name: "ansible -m command", program: "ansible", limit: 0.1, command: func(s *stage, sockets string, _ bool) *exec.Cmd {
-			cmd := exec.Command("ansible", "all", "-i", s.InventoryPath, "-f", strconv.Itoa(s.forks), "-m", "command", "-a", "true")
-			cmd.Env = append(os.Environ(), "ANSIBLE_SSH_CONTROL_PATH_DIR="+sockets, "ANSIBLE_LOCAL_TEMP="+filepath.Join(s.dir, "ansible"),
-				"ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=600s", "ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3")
-			return cmd
-		}})
+		all = append(all, tool{name: "ansible -m command", program: "ansible", limit: 0.1, command: ansible("-m", "command", "-a", "true")})
 	}
 	return all
+}
+
+// discoverTools read what the nodes are: nestor and clush with the same probe.
+func discoverTools() []tool {
+	words := []string{"sh", "-c", shims.Probe, "nestor-probe", "N0", "10"}
+	for i, word := range words {
+		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return []tool{
+		{name: "nestor discover", program: "bash", command: func(s *stage, sockets string, _ bool) *exec.Cmd {
+			cmd := exec.Command(s.nestor, "discover", "-i", s.InventoryPath, "--forks", strconv.Itoa(s.forks), "all")
+			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+sockets)
+			return cmd
+		}},
+		{name: "clush, the same probe", program: "clush", limit: 1.3, command: func(s *stage, sockets string, share bool) *exec.Cmd {
+			return exec.Command("clush", "-f", strconv.Itoa(s.forks), "-O", "ssh_path=ssh", "-o", "-F "+s.config(sockets, share), "-w", s.list(), strings.Join(words, " "))
+		}},
+		{name: "ansible -m setup", program: "ansible", limit: 0.35, command: ansible("-m", "setup")},
+	}
+}
+
+func ansible(args ...string) func(s *stage, sockets string, _ bool) *exec.Cmd {
+	return func(s *stage, sockets string, _ bool) *exec.Cmd {
+		cmd := exec.Command("ansible", append([]string{"all", "-i", s.InventoryPath, "-f", strconv.Itoa(s.forks)}, args...)...)
+		cmd.Env = append(os.Environ(), "ANSIBLE_SSH_CONTROL_PATH_DIR="+sockets, "ANSIBLE_LOCAL_TEMP="+filepath.Join(s.dir, "ansible"),
+			"ANSIBLE_SSH_ARGS=-o ControlMaster=auto -o ControlPersist=600s", "ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3")
+		return cmd
+	}
 }
 
 func nestor(s *stage, sockets string, _ bool) *exec.Cmd {
@@ -197,6 +227,9 @@ func measure(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
+	if o.only == "discover" {
+		return s.race(ctx, "discover")
+	}
 	if o.only == "" || o.only == "gather" {
 		return s.gather(ctx)
 	}
@@ -244,7 +277,7 @@ func (s *stage) race(ctx context.Context, kind string) error {
 	}
 	var all []*contestant
 	for _, t := range tools(kind) {
-		if s.tools != "" && t.name != "nestor" && !slices.Contains(strings.Split(s.tools, ","), t.name) {
+		if s.tools != "" && t.program != "bash" && !slices.Contains(strings.Split(s.tools, ","), t.name) {
 			continue
 		}
 		if _, err := exec.LookPath(t.program); errors.Is(err, exec.ErrNotFound) {
@@ -269,11 +302,11 @@ func (s *stage) race(ctx context.Context, kind string) error {
 				time.Sleep(300 * time.Millisecond) // what was hung up has ended
 			}
 			once := func() (took, error) {
-				t, err := run(ctx, c.command(s, c.sockets, kind == "warm"))
+				t, err := run(ctx, c.command(s, c.sockets, kind != "cold"))
 				c.last = time.Now()
 				return t, err
 			}
-			if kind == "warm" && time.Since(c.last) > 30*time.Second { // nestor's connections live for a minute
+			if kind != "cold" && time.Since(c.last) > 30*time.Second { // nestor's connections live for a minute
 				if _, err := once(); err != nil {
 					return fmt.Errorf("%s, %s: %w", kind, c.name, err)
 				}

@@ -1,0 +1,66 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"time"
+)
+
+// qmp asks qemu one thing over its control socket: a connection for each, so
+// that nothing is kept open and whoever holds the folder may ask.
+func qmp(ctx context.Context, socket, command string, args map[string]any) (json.RawMessage, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("qemu does not answer: %w", err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+
+	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	// The greeting, and the answer to the handshake, which must come first.
+	var greeting json.RawMessage
+	if err := in.Decode(&greeting); err != nil {
+		return nil, fmt.Errorf("qemu: %w", err)
+	}
+	for _, ask := range []map[string]any{
+		{"execute": "qmp_capabilities"},
+		{"execute": command, "arguments": args},
+	} {
+		if args == nil {
+			delete(ask, "arguments")
+		}
+		if err := out.Encode(ask); err != nil {
+			return nil, fmt.Errorf("qemu: %s: %w", command, err)
+		}
+		answer, err := result(in)
+		if err != nil {
+			return nil, fmt.Errorf("qemu: %s: %w", command, err)
+		}
+		if ask["execute"] == command {
+			return answer, nil
+		}
+	}
+	return nil, nil
+}
+
+// result reads up to the answer; events come between.
+func result(in *json.Decoder) (json.RawMessage, error) {
+	for {
+		var message struct {
+			Return json.RawMessage
+			Error  *struct{ Desc string }
+		}
+		if err := in.Decode(&message); err != nil {
+			return nil, err
+		}
+		if message.Error != nil {
+			return nil, fmt.Errorf("%s", message.Error.Desc)
+		}
+		if message.Return != nil {
+			return message.Return, nil
+		}
+	}
+}
