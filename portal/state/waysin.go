@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +22,16 @@ var noDay time.Time
 type way struct {
 	kube.Exposure
 	ports    []string
-	numbers  []int // of the ports of the Service
+	keys     []portKey // of the ports of the Service
 	accept   *contract.Accept
 	over     bool
 	endpoint *contract.Endpoint // that the Service exposes by another port
+}
+
+// portKey is what tells ports of a Service apart: the number alone does not.
+type portKey struct {
+	number   int
+	protocol string
 }
 
 // waysIn judges every exposure that no endpoint promises.
@@ -88,12 +95,12 @@ var kindName = map[portal.Resource]string{portal.Services: "Services", portal.Po
 func (j *judge) ways() (ways []*way, promised map[string]int) {
 	promised = map[string]int{}
 	exposing := map[[2]string]*contract.Endpoint{}
-	retyped := map[[2]string]int{} // the port that the promise's own line speaks of
+	retyped := map[[2]string]portKey{} // the port that the promise's own line speaks of
 	for _, p := range j.matching.Promises {
 		if x := p.Exposing; x != nil {
 			exposing[[2]string{x.Namespace, x.Name}] = p.Endpoint
 			if x.Type == kube.LoadBalancer && p.Port != nil {
-				retyped[[2]string{x.Namespace, x.Name}] = p.Port.Port
+				retyped[[2]string{x.Namespace, x.Name}] = portKey{p.Port.Port, p.Port.Protocol}
 			}
 		}
 	}
@@ -110,7 +117,7 @@ func (j *judge) ways() (ways []*way, promised map[string]int) {
 			continue
 		}
 		name := [2]string{x.Namespace, x.Name}
-		if port, ok := retyped[name]; ok && x.Kind == kube.LoadBalancerExposure && port == x.Port {
+		if port, ok := retyped[name]; ok && x.Kind == kube.LoadBalancerExposure && port == (portKey{x.Port, x.Protocol}) {
 			continue
 		}
 		entry, over := j.accepting(func(a contract.Accept) bool { return a.Covers(x.Exposure, noDay) })
@@ -136,7 +143,7 @@ func (j *judge) ways() (ways []*way, promised map[string]int) {
 			ways = append(ways, w)
 		}
 		if text := portText(x.Exposure); text != "" && !slices.Contains(w.ports, text) {
-			w.ports, w.numbers = append(w.ports, text), append(w.numbers, x.Port)
+			w.ports, w.keys = append(w.ports, text), append(w.keys, portKey{x.Port, x.Protocol})
 		}
 	}
 	return ways, promised
@@ -234,8 +241,8 @@ func (j *judge) removePorts(w *way) string {
 			continue
 		}
 		for i := len(s.Ports) - 1; i >= 0; i-- { // from the end, so that indices hold
-			if slices.Contains(w.numbers, s.Ports[i].Port) {
-				steps = append(steps, fmt.Sprintf(`{"op":"test","path":"/spec/ports/%d/port","value":%d},{"op":"remove","path":"/spec/ports/%d"}`, i, s.Ports[i].Port, i))
+			if k := (portKey{s.Ports[i].Port, cmp.Or(s.Ports[i].Protocol, "TCP")}); slices.Contains(w.keys, k) {
+				steps = append(steps, fmt.Sprintf(`{"op":"test","path":"/spec/ports/%[1]d/port","value":%[2]d},{"op":"test","path":"/spec/ports/%[1]d/protocol","value":%[3]q},{"op":"remove","path":"/spec/ports/%[1]d"}`, i, k.number, k.protocol))
 			}
 		}
 	}
