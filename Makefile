@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 GO      ?= go
-SHELLS  := $(wildcard shims/*.sh bench/*.sh bench/*/*.sh bench/perf/*/*.sh) shims/test/helper.bash .ci/run
+SHELLS  := $(wildcard shims/*.sh bench/*.sh bench/*/*.sh bench/*/*/*.sh) shims/test/helper.bash .ci/run
 BATS    := $(wildcard shims/test/*.bats)
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # stage NAME COMMAND: runs the command and prints what it took.
@@ -45,6 +45,8 @@ integration: install ## The heavy tests: a real Kubernetes API (its first build 
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
 	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
 	@$(call stage,portal,$(GO) test -tags integration ./portal/...)
+	@$(call stage,discover of an API,$(GO) test -tags integration -run 'DiscoverAPI|ReadAPI' ./cmd/nestor ./nodeexec/discover)
+	@$(call stage,wipes of loop devices,$(GO) test -tags integration -timeout 30m -run '^TestRemove_' ./cmd/nestor)
 
 .PHONY: check
 check: ## Format and lint everything

@@ -3,6 +3,7 @@ module github.com/nestor-tools/nestor
 go 1.26.0
 
 require (
+	github.com/bitfield/script v0.25.2
 	github.com/chromedp/cdproto v0.160.1
 	github.com/chromedp/chromedp v0.23.1
 	github.com/go-logr/logr v1.4.3
@@ -27,6 +28,11 @@ require (
 	k8s.io/klog/v2 v2.140.0
 	mvdan.cc/sh/v3 v3.14.1
 	pgregory.net/rapid v1.3.0
+)
+
+require (
+	github.com/itchyny/gojq v0.12.13 // indirect
+	github.com/itchyny/timefmt-go v0.1.5 // indirect
 )
 
 require (

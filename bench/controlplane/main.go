@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	flags.IntVar(&o.Port, "port", 0, "`port` on 127.0.0.1 (default: the one used last in this directory, else any free one)")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "write the admin kubeconfig to this `file` too; it never replaces one it did not write")
 	flags.StringVar(&o.ReadyFile, "ready-file", "", "write this `file`, JSON, once the server is ready and seeded")
+	flags.DurationVar(&o.StartTimeout, "start-timeout", startTimeout, "give up where the server is not ready by then")
 	flags.BoolVar(&withStdin, "with-stdin", false, "stop when standard input ends, --keep or not: nothing outlives the program that started the server")
 	flags.Func("seed", "put the objects of this YAML `file` on the server once it is ready (repeatable; - is standard input)", func(file string) error {
 		o.Seeds = append(o.Seeds, file)

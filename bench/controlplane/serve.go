@@ -20,7 +20,7 @@ import (
 
 const (
 	// startTimeout is long for a start of 4 to 7 s: the machine may be busy
-	// with a whole test suite.
+	// with a whole test suite. An emulated one takes longer still, and says so.
 	startTimeout = 2 * time.Minute
 	// stopTimeout bounds the wait for open requests. etcd loses nothing when
 	// the server is cut short.
@@ -33,6 +33,7 @@ type settings struct {
 	Seeds                      []string
 	Keep                       bool
 	Port                       int
+	StartTimeout               time.Duration
 }
 
 // serve runs the control plane until ctx ends.
@@ -117,7 +118,7 @@ func serve(ctx context.Context, o settings, stdin io.Reader, stdout io.Writer) (
 
 func (a access) awaitAndPublish(ctx context.Context, o settings, begin time.Time, stdin io.Reader, stdout io.Writer) error {
 	config := a.restConfig()
-	if err := waitReady(ctx, config); err != nil {
+	if err := waitReady(ctx, config, o.StartTimeout); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "ready in %s\n", time.Since(begin).Round(10*time.Millisecond))
@@ -150,8 +151,8 @@ func listen(asked, last int) (net.Listener, error) {
 
 // waitReady returns once /readyz is good and the namespace "default", which
 // the server makes a moment later, is there.
-func waitReady(ctx context.Context, config *rest.Config) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
+func waitReady(ctx context.Context, config *rest.Config, within time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not ready after %s", within))
 	defer cancel()
 	for {
 		err := askReady(ctx, config)

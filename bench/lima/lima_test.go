@@ -61,16 +61,12 @@ var hardArgs = []string{
 	"new\nline", "tab\t", "!", "!!", "-n", "--", "K=V", "K=a b", "é", "\xff\xfe", "\x01", "{a,b}", "%s", "(", ")",
 }
 
-func TestShell(t *testing.T) {
-	l := lima.Install(t)
-	l.Add(t, "node1", lima.VM{})
-	l.Add(t, "stopped", lima.VM{Status: "Stopped"})
-	l.Add(t, "nothing", lima.VM{Fault: lima.NothingRun})
-	l.Add(t, "unreachable", lima.VM{Fault: lima.Unreachable})
-	l.Add(t, "talks", lima.VM{Stderr: "ControlSocket already exists, disabling multiplexing\n"})
+// What limactl shell does, alike in the stand-in and in the real one.
+func TestShellAlike(t *testing.T) {
+	s := subjectOf(t)
 
 	t.Run("argv arrives byte for byte", func(t *testing.T) {
-		got := call{}.run(t, l, append(append([]string{"shell", "node1"}, printArgs...), hardArgs...)...)
+		got := call{}.run(t, s.Lima, append(append([]string{"shell", s.running}, printArgs...), hardArgs...)...)
 		require.Zero(t, got.code, got.stderr)
 		assert.Equal(t, strings.Join(hardArgs, "\x00")+"\x00", got.stdout)
 	})
@@ -103,22 +99,24 @@ func TestShell(t *testing.T) {
 		"flags after the name are the command's": {
 			args: []string{"--workdir", "/tmp"}, want: result{code: 2, stderr: "bash"},
 		},
-		"exit code 0":                {args: []string{"true"}},
-		"exit code 1":                {args: []string{"false"}, want: result{code: 1}},
-		"exit code 3":                {args: []string{"sh", "-c", "exit 3"}, want: result{code: 3}},
-		"exit code 255":              {args: []string{"sh", "-c", "exit 255"}, want: result{code: 255}},
-		"no such command":            {args: []string{"no-such-command"}, want: result{code: 127, stderr: "command not found"}},
-		"a directory is no command":  {args: []string{"/etc"}, want: result{code: 126, stderr: "s a directory"}},
-		"a signal is 255":            {args: []string{"sh", "-c", "kill -9 $$"}, want: result{code: 255}},
-		"streams stay apart":         {args: []string{"sh", "-c", "echo out; echo err >&2"}, want: result{stdout: "out\n", stderr: "err\n"}},
-		"stdin passes":               {args: []string{"cat"}, call: call{stdin: "a\x00b\n"}, want: result{stdout: "a\x00b\n"}},
-		"the guest has its own home": {args: []string{"pwd"}, want: result{stdout: l.GuestHome("node1") + "\n"}},
+		"exit code 0":               {args: []string{"true"}},
+		"exit code 1":               {args: []string{"false"}, want: result{code: 1}},
+		"exit code 3":               {args: []string{"sh", "-c", "exit 3"}, want: result{code: 3}},
+		"exit code 255":             {args: []string{"sh", "-c", "exit 255"}, want: result{code: 255}},
+		"no such command":           {args: []string{"no-such-command"}, want: result{code: 127, stderr: "command not found"}},
+		"a directory is no command": {args: []string{"/etc"}, want: result{code: 126, stderr: "s a directory"}},
+		"a signal is 255":           {args: []string{"sh", "-c", "kill -9 $$"}, want: result{code: 255}},
+		"streams stay apart":        {args: []string{"sh", "-c", "echo out; echo err >&2"}, want: result{stdout: "out\n", stderr: "err\n"}},
+		"stdin passes":              {args: []string{"cat"}, call: call{stdin: "a\x00b\n"}, want: result{stdout: "a\x00b\n"}},
+		"without mounts it begins in the guest's home": {
+			args: []string{"sh", "-c", `[ "$PWD" = "$HOME" ] && echo home`}, want: result{stdout: "home\n"},
+		},
 		"the client's environment stays behind": {
 			args: []string{"printenv", "CLIENT_ONLY"}, call: call{env: []string{"CLIENT_ONLY=1"}}, want: result{code: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := tc.run(t, l, append([]string{"--tty=false", "shell", "node1"}, tc.args...)...)
+			got := tc.run(t, s.Lima, append([]string{"--tty=false", "shell", s.running}, tc.args...)...)
 			assert.Equal(t, tc.want.code, got.code, got.stderr)
 			assert.Equal(t, tc.want.stdout, got.stdout)
 			if tc.want.stderr == "" {
@@ -133,26 +131,23 @@ func TestShell(t *testing.T) {
 		want result
 	}{
 		"unknown instance": {
-			[]string{"shell", "nobody", "true"},
-			result{code: 1, stderr: "level=fatal msg=\"instance `nobody` does not exist, run `limactl create nobody` to create a new instance\"\n"},
+			[]string{"shell", missing, "true"},
+			result{code: 1, stderr: "level=fatal msg=\"instance `" + missing + "` does not exist, run `limactl create " + missing + "` to create a new instance\"\n"},
 		},
 		"stopped instance": {
-			[]string{"shell", "stopped", "true"},
-			result{code: 1, stderr: "level=fatal msg=\"instance `stopped` is stopped, run `limactl start stopped` to start the instance\"\n"},
+			[]string{"shell", s.stopped, "true"},
+			result{code: 1, stderr: "level=fatal msg=\"instance `" + s.stopped + "` is stopped, run `limactl start " + s.stopped + "` to start the instance\"\n"},
 		},
 		"no instance named": {[]string{"shell"}, result{code: 1, stderr: "level=fatal msg=\"requires instance name as first argument\"\n"}},
-		"unknown flag":      {[]string{"shell", "--nope", "node1"}, result{code: 1, stderr: "level=fatal msg=\"unknown flag: --nope\"\n"}},
-		"nothing run":       {[]string{"shell", "nothing", "echo", "x"}, result{}},
-		"unreachable":       {[]string{"shell", "unreachable", "true"}, result{code: 255, stderr: "Connection refused\n"}},
-		"talkative ssh":     {[]string{"shell", "talks", "echo", "x"}, result{stdout: "x\n", stderr: "disabling multiplexing\n"}},
-		"workdir":           {[]string{"shell", "--workdir", "/usr", "node1", "pwd"}, result{stdout: "/usr\n"}},
+		"unknown flag":      {[]string{"shell", "--nope", s.running}, result{code: 1, stderr: "level=fatal msg=\"unknown flag: --nope\"\n"}},
+		"workdir":           {[]string{"shell", "--workdir", "/usr", s.running, "pwd"}, result{stdout: "/usr\n"}},
 		"workdir absent": {
-			[]string{"shell", "--workdir", "/no such", "node1", "pwd"},
+			[]string{"shell", "--workdir", "/no such", s.running, "pwd"},
 			result{code: 1, stderr: "cd: /no such: No such file or directory\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := call{}.run(t, l, append([]string{"--tty=false"}, tc.args...)...)
+			got := call{}.run(t, s.Lima, append([]string{"--tty=false"}, tc.args...)...)
 			assert.Equal(t, tc.want.code, got.code, got.stderr)
 			assert.Equal(t, tc.want.stdout, got.stdout)
 			if tc.want.stderr == "" {
@@ -161,16 +156,53 @@ func TestShell(t *testing.T) {
 			assert.True(t, strings.HasSuffix(got.stderr, tc.want.stderr), got.stderr)
 		})
 	}
+
+	t.Run("five megabytes of stdin arrive", func(t *testing.T) {
+		sent := make([]byte, 5<<20)
+		rand.Read(sent)
+		got := call{stdin: string(sent)}.run(t, s.Lima, "shell", s.running, "cat")
+		assert.Zero(t, got.code, got.stderr)
+		assert.True(t, got.stdout == string(sent), "%d bytes of %d came back, or others", len(got.stdout), len(sent))
+	})
+
+	t.Run("list", func(t *testing.T) {
+		got := call{}.run(t, s.Lima, "list", "--format", "{{.Status}} {{.Hostname}}", s.running, s.stopped)
+		assert.Equal(t, result{0, "Running lima-" + s.running + "\nStopped lima-" + s.stopped + "\n", ""}, got)
+		got = call{}.run(t, s.Lima, "list", "--format", "{{.Status}}", missing)
+		assert.Equal(t, 1, got.code)
+		assert.Contains(t, got.stderr, "level=warning msg=\"No instance matching "+missing+" found.\"")
+		got = call{}.run(t, s.Lima, "list", s.running)
+		assert.Regexp(t, `^NAME +STATUS +SSH +VMTYPE +ARCH +CPUS +MEMORY +DISK +DIR\n`+s.running+` +Running +127\.0\.0\.1:[0-9]+ +qemu +x86_64 `, got.stdout)
+	})
+
+	for name, tc := range map[string]struct {
+		verb, instance string
+		code           int
+		stderr         string
+	}{
+		"start a running one": {"start", s.running, 0, "level=info msg=\"The instance `" + s.running + "` is already running. Run `limactl shell " + s.running + "` to open the shell.\"\n"},
+		"stop a stopped one":  {"stop", s.stopped, 1, "level=fatal msg=\"expected status `Running`, got `Stopped` (maybe use `limactl stop -f`?)\"\n"},
+		"stop none":           {"stop", missing, 1, "level=fatal msg=\"open " + s.Home + "/" + missing + "/lima.yaml: no such file or directory\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call{}.run(t, s.Lima, "--tty=false", tc.verb, tc.instance)
+			assert.Equal(t, tc.code, got.code, got.stderr)
+			assert.True(t, strings.HasSuffix(got.stderr, tc.stderr), got.stderr)
+		})
+	}
 }
 
-func TestBinaryStdin(t *testing.T) {
+// Ways in which only the stand-in can be made to go wrong.
+func TestFaults(t *testing.T) {
 	l := lima.Install(t)
-	l.Add(t, "node1", lima.VM{})
-	sent := make([]byte, 5<<20)
-	rand.Read(sent)
-	got := call{stdin: string(sent)}.run(t, l, "shell", "node1", "cat")
-	assert.Zero(t, got.code, got.stderr)
-	assert.True(t, got.stdout == string(sent), "%d bytes of %d came back, or others", len(got.stdout), len(sent))
+	l.Add(t, "nothing", lima.VM{Fault: lima.NothingRun})
+	l.Add(t, "unreachable", lima.VM{Fault: lima.Unreachable})
+	l.Add(t, "talks", lima.VM{Stderr: "ControlSocket already exists, disabling multiplexing\n"})
+	assert.Equal(t, result{}, call{}.run(t, l, "shell", "nothing", "echo", "x"))
+	assert.Equal(t, result{0, "x\n", "ControlSocket already exists, disabling multiplexing\n"}, call{}.run(t, l, "shell", "talks", "echo", "x"))
+	got := call{}.run(t, l, "shell", "unreachable", "true")
+	assert.Equal(t, 255, got.code)
+	assert.True(t, strings.HasSuffix(got.stderr, "Connection refused\n"), got.stderr)
 }
 
 func TestProfilesRun(t *testing.T) {
@@ -281,9 +313,6 @@ func TestList(t *testing.T) {
 	assert.Equal(t, "node2\n", got.stdout)
 	assert.Contains(t, got.stderr, `level=warning msg="No instance matching nobody found."`)
 	assert.Contains(t, got.stderr, `level=fatal msg="unmatched instances"`)
-
-	got = call{}.run(t, l, "list", "node1")
-	assert.Regexp(t, `^NAME +STATUS +SSH +CPUS +MEMORY +DISK +DIR\nnode1 +Running +127\.0\.0\.1:60022 `, got.stdout)
 }
 
 func TestStartAndStop(t *testing.T) {

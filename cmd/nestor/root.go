@@ -108,6 +108,7 @@ func newRootCmd(c *cli) *cobra.Command {
 		newNodesCmd(c),
 		newPortalCmd(c),
 		newProbeCmd(c),
+		newRemoveCmd(c),
 		newResolveCmd(c),
 		newStateCmd(c),
 		newVersionCmd(c),

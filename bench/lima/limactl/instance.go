@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -44,9 +45,11 @@ func inspect(name string) (vm lima.VM, dir string, err error) {
 
 func newList() *cobra.Command {
 	var asJSON, quiet bool
+	var format string
 	c := &cobra.Command{Use: "list [flags] [INSTANCE]...", Aliases: []string{"ls"}}
 	c.Flags().BoolVar(&asJSON, "json", false, "")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "")
+	c.Flags().StringVarP(&format, "format", "f", "", "")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		home, err := limaHome()
 		if err != nil {
@@ -81,7 +84,7 @@ func newList() *cobra.Command {
 				}
 			}
 		}
-		if err := printInstances(names, asJSON, quiet); err != nil {
+		if err := printInstances(names, asJSON, quiet, format); err != nil {
 			return err
 		}
 		if unmatched {
@@ -92,10 +95,14 @@ func newList() *cobra.Command {
 	return c
 }
 
-func printInstances(names []string, asJSON, quiet bool) error {
+func printInstances(names []string, asJSON, quiet bool, format string) error {
+	line, err := template.New("format").Parse(format)
+	if err != nil {
+		return fmt.Errorf("invalid go template: %w", err)
+	}
 	table := tabwriter.NewWriter(os.Stdout, 4, 8, 4, ' ', 0)
-	if !asJSON && !quiet {
-		fmt.Fprintln(table, "NAME\tSTATUS\tSSH\tCPUS\tMEMORY\tDISK\tDIR")
+	if !asJSON && !quiet && format == "" {
+		fmt.Fprintln(table, "NAME\tSTATUS\tSSH\tVMTYPE\tARCH\tCPUS\tMEMORY\tDISK\tDIR")
 	}
 	for _, name := range names {
 		if quiet {
@@ -114,8 +121,18 @@ func printInstances(names []string, asJSON, quiet bool) error {
 		if vm.Status == "Running" {
 			port = sshPort
 		}
+		if format != "" {
+			if err := line.Execute(os.Stdout, map[string]any{
+				"Name": name, "Hostname": "lima-" + name, "Status": vm.Status, "Dir": dir, "SSHLocalPort": port,
+				"SSHConfigFile": filepath.Join(dir, "ssh.config"),
+			}); err != nil {
+				return err
+			}
+			fmt.Println()
+			continue
+		}
 		if !asJSON {
-			fmt.Fprintf(table, "%s\t%s\t127.0.0.1:%d\t1\t512MiB\t4GiB\t%s\n", name, vm.Status, port, dir)
+			fmt.Fprintf(table, "%s\t%s\t127.0.0.1:%d\tqemu\tx86_64\t1\t512MiB\t4GiB\t%s\n", name, vm.Status, port, dir)
 			continue
 		}
 		// One object a line, not an array.
@@ -137,17 +154,33 @@ func printInstances(names []string, asJSON, quiet bool) error {
 const sshPort = 60022
 
 func newStart() *cobra.Command {
-	return &cobra.Command{Use: "start INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+	c := &cobra.Command{Use: "start INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+		vm, _, err := inspect(args[0])
+		if err == nil && vm.Status == "Running" {
+			logLine("info", fmt.Sprintf("Using the existing instance `%s`", args[0]), "")
+			logLine("info", fmt.Sprintf("The instance `%[1]s` is already running. Run `limactl shell %[1]s` to open the shell.", args[0]), "")
+			return nil
+		}
 		if err := setStatus(args[0], "Running"); err != nil {
 			return err
 		}
 		logLine("info", fmt.Sprintf("READY. Run `limactl shell %s` to open the shell.", args[0]), "")
 		return nil
 	}}
+	c.Flags().Duration("timeout", 0, "")
+	return c
 }
 
 func newStop() *cobra.Command {
 	return &cobra.Command{Use: "stop INSTANCE", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+		switch vm, dir, err := inspect(args[0]); {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("open %s: no such file or directory", filepath.Join(dir, "lima.yaml"))
+		case err != nil:
+			return err
+		case vm.Status != "Running":
+			return fmt.Errorf("expected status `Running`, got `%s` (maybe use `limactl stop -f`?)", vm.Status)
+		}
 		return setStatus(args[0], "Stopped")
 	}}
 }

@@ -41,7 +41,7 @@ func newApp() *cobra.Command {
 	global.Bool("debug", false, "")
 	global.Bool("tty", isTerminal(os.Stdout), "")
 	global.BoolP("yes", "y", false, "")
-	root.AddCommand(newShell(), newList(), newStart(), newStop())
+	root.AddCommand(newShell(), newList(), newStart(), newStop(), newCreate(), newDelete(), newDisk())
 	return root
 }
 
