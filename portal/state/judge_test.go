@@ -79,6 +79,9 @@ func TestJudge(t *testing.T) {
 		{name: "the promised port, for UDP as well", change: func(s *state.Snapshot) {
 			s.Cluster.Services[1].Ports = append(s.Cluster.Services[1].Ports, portal.ServicePort{Name: "quic", Port: 80, Protocol: "UDP", NodePort: 30080})
 		}, rules: []string{"unpromised-nodeport"}, says: `[{"op":"test","path":"/spec/ports/1/port","value":80},{"op":"test","path":"/spec/ports/1/protocol","value":"UDP"},{"op":"remove","path":"/spec/ports/1"}]`, lacks: "/spec/ports/0"},
+		{name: "a LoadBalancer of which no port is known to be the promised one", change: func(s *state.Snapshot) {
+			s.Cluster.Services[1].Type, s.Cluster.Services[1].Ports[0].Port = "LoadBalancer", 81
+		}, rules: []string{"unpromised-loadbalancer"}},
 		{name: "an ExternalName", change: func(s *state.Snapshot) { s.Cluster.Services[1].Type = "ExternalName" }, rules: []string{"exposed-without-nodeport"}, says: "leads out of the cluster", lacks: "kubectl"},
 		{name: "what Cilium made for a Gateway", change: func(s *state.Snapshot) {
 			s.Kinds[0].Objects = []state.Object{{"shop", "a"}}

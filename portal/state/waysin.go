@@ -34,6 +34,8 @@ type portKey struct {
 	protocol string
 }
 
+var everyPort portKey
+
 // waysIn judges every exposure that no endpoint promises.
 func (j *judge) waysIn() []Line {
 	ways, promised := j.ways()
@@ -95,12 +97,14 @@ var kindName = map[portal.Resource]string{portal.Services: "Services", portal.Po
 func (j *judge) ways() (ways []*way, promised map[string]int) {
 	promised = map[string]int{}
 	exposing := map[[2]string]*contract.Endpoint{}
-	retyped := map[[2]string]portKey{} // the port that the promise's own line speaks of
+	retyped := map[[2]string][]portKey{} // the ports that the promises' own lines speak of
 	for _, p := range j.matching.Promises {
 		if x := p.Exposing; x != nil {
 			exposing[[2]string{x.Namespace, x.Name}] = p.Endpoint
-			if x.Type == kube.LoadBalancer && p.Port != nil {
-				retyped[[2]string{x.Namespace, x.Name}] = portKey{p.Port.Port, p.Port.Protocol}
+			if name := [2]string{x.Namespace, x.Name}; x.Type == kube.LoadBalancer && p.Port != nil {
+				retyped[name] = append(retyped[name], portKey{p.Port.Port, p.Port.Protocol})
+			} else if x.Type == kube.LoadBalancer {
+				retyped[name] = append(retyped[name], everyPort)
 			}
 		}
 	}
@@ -117,7 +121,7 @@ func (j *judge) ways() (ways []*way, promised map[string]int) {
 			continue
 		}
 		name := [2]string{x.Namespace, x.Name}
-		if port, ok := retyped[name]; ok && x.Kind == kube.LoadBalancerExposure && port == (portKey{x.Port, x.Protocol}) {
+		if said := retyped[name]; x.Kind == kube.LoadBalancerExposure && (slices.Contains(said, everyPort) || slices.Contains(said, portKey{x.Port, x.Protocol})) {
 			continue
 		}
 		entry, over := j.accepting(func(a contract.Accept) bool { return a.Covers(x.Exposure, noDay) })
