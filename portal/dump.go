@@ -229,8 +229,12 @@ func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 		return fmt.Errorf("a document that is no object of Kubernetes: %w", err)
 	}
 	kind = cmp.Or(head.Kind, kind)
+	group, _, grouped := strings.Cut(head.APIVersion, "/")
 	if of, ok := strings.CutSuffix(kind, "List"); ok && depth < maxListDepth {
-		if r, ok := resources[of]; ok {
+		r, ok := resources[of]
+		if ok && grouped && (r != EndpointSlices || group != "discovery.k8s.io") {
+			return nil // another's Services, whose items need not say so
+		} else if ok {
 			d.seen[r] = true
 		} else if of != "" && d.other != nil {
 			if err := d.other(kind, raw); err != nil {
@@ -251,14 +255,11 @@ func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 		return nil
 	}
 	r, ok := resources[kind]
-	group, _, grouped := strings.Cut(head.APIVersion, "/")
-	if grouped && (r != EndpointSlices || group != "discovery.k8s.io") {
-		ok = false // another's Service
-	}
-	if !ok && d.other != nil {
-		return d.other(kind, raw)
-	} else if !ok {
-		return nil
+	if !ok || (grouped && (r != EndpointSlices || group != "discovery.k8s.io")) {
+		if d.other != nil {
+			return d.other(kind, raw)
+		}
+		return nil // of another kind, or of another's Service
 	}
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil {

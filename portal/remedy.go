@@ -14,9 +14,6 @@ func kubectl(verb, namespace, object string, flags ...string) string {
 	return command.Command(verb, namespace, object, flags...)
 }
 
-// shell quotes words for any POSIX shell; "" where one cannot be written.
-func shell(words ...string) string { return command.Shell(words...) }
-
 // explain is the command that tells the whole story of an endpoint from the
 // files, for what no single command mends.
 func explain(id string) string { return command.Explain(id) }

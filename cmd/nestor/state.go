@@ -64,6 +64,12 @@ the rest says.`,
 	p.StringVar(&f.profile, "profile", "", "the profile that runs here: endpoints of others are not expected ($PORTAL_PROFILE)")
 	p.DurationVar(&f.timeout, "timeout", 15*time.Second, "how long one request to the API server may take")
 	p.StringArrayVarP(&f.outputs, "output", "o", []string{"text"}, "text, json, sarif, github, junit or markdown, for a file FORMAT=FILE; may be repeated")
+	var formats []string
+	for _, format := range report.Formats() {
+		formats = append(formats, string(format))
+	}
+	// Its only error is a flag that there is not, or is there twice.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	cmd.MarkFlagsMutuallyExclusive("from", "kubeconfig")
 	cmd.MarkFlagsMutuallyExclusive("from", "context")
 	return cmd

@@ -122,8 +122,8 @@ func (a asker) kinds(ctx context.Context) (map[string]portal.Source, []livestate
 	return groups, kinds
 }
 
-// family lists the objects of a family. Its kinds need not all be served in
-// one version; the preferred one is taken where it is.
+// family lists the objects of a family, all kinds at the same time. They need
+// not all be served in one version; the preferred one is taken where it is.
 func (a asker) family(ctx context.Context, f livestate.Family, group metav1.APIGroup) ([]livestate.Kind, error) {
 	versions := []string{group.PreferredVersion.GroupVersion}
 	for _, v := range group.Versions {
@@ -131,27 +131,38 @@ func (a asker) family(ctx context.Context, f livestate.Family, group metav1.APIG
 			versions = append(versions, v.GroupVersion)
 		}
 	}
-	var kinds []livestate.Kind
-	for _, version := range versions {
-		var resources metav1.APIResourceList
-		if err := a.get(ctx, "/apis/"+version, "application/json", "APIResourceList", &resources); err != nil {
-			return kinds, err
-		}
-		for _, r := range resources.APIResources {
-			if !f.Wants(r.Kind) || strings.Contains(r.Name, "/") || slices.ContainsFunc(kinds, func(k livestate.Kind) bool { return k.Resource == r.Name }) {
+	served := make([]metav1.APIResourceList, len(versions))
+	failed := make([]error, len(versions))
+	var all sync.WaitGroup
+	for i, version := range versions {
+		all.Go(func() {
+			failed[i] = a.get(ctx, "/apis/"+version, "application/json", "APIResourceList", &served[i])
+		})
+	}
+	all.Wait()
+
+	var kinds []*livestate.Kind
+	for i, version := range versions {
+		for _, r := range served[i].APIResources {
+			if !f.Wants(r.Kind) || strings.Contains(r.Name, "/") || slices.ContainsFunc(kinds, func(k *livestate.Kind) bool { return k.Resource == r.Name }) {
 				continue
 			}
-			k := livestate.Kind{Group: f.Group, Resource: r.Name, Kind: r.Kind}
-			objects, err := a.names(ctx, "/apis/"+version+"/"+r.Name)
-			if err != nil {
-				k.Source = sourceOf(err, schema.GroupVersionResource{Group: f.Group, Resource: r.Name})
-			} else {
-				k.Source, k.Objects = portal.Source{State: portal.Synced, Since: time.Now()}, objects
-			}
+			k := &livestate.Kind{Group: f.Group, Resource: r.Name, Kind: r.Kind, Source: portal.Source{State: portal.Synced, Since: time.Now()}}
 			kinds = append(kinds, k)
+			all.Go(func() {
+				var err error
+				if k.Objects, err = a.names(ctx, "/apis/"+version+"/"+k.Resource); err != nil {
+					k.Source = sourceOf(err, schema.GroupVersionResource{Group: f.Group, Resource: k.Resource})
+				}
+			})
 		}
 	}
-	return kinds, nil
+	all.Wait()
+	var found []livestate.Kind
+	for _, k := range kinds {
+		found = append(found, *k)
+	}
+	return found, errors.Join(failed...)
 }
 
 // names lists the names of objects.

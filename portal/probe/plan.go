@@ -142,7 +142,11 @@ func onEach(c *contract.Contract, s *portal.Snapshot, o portal.Options, entry po
 		there := n.entries[entry.ID]
 		if there.URL == "" {
 			t := known(entry, Skipped, NotOnNode, last(there))
-			if there.Reason != portal.ETPLocalEmpty && there.Reason != portal.NoReadyEndpoint {
+			switch there.Reason {
+			case portal.NoReachableNode:
+				t = known(entry, Skipped, NotOnNode, "the node has no address of the Service's families that others can reach")
+			case portal.ETPLocalEmpty, portal.NoReadyEndpoint:
+			default:
 				t = known(entry, Failed, NotExposed, last(there))
 			}
 			t.Node, t.Result.Node = n.Name, n.Name

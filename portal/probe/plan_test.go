@@ -72,6 +72,8 @@ func TestPlan(t *testing.T) {
 		{name: "all nodes", options: probe.PlanOptions{AllNodes: true}, want: []string{"http://192.0.2.1:30080/ui n1", "http://[fd00::2]:30080/ui n2"}},
 		{name: "all nodes, of which one has the pod", change: func(s *portal.Snapshot) { s.Services[0].ExternalTrafficPolicy = "Local" }, options: probe.PlanOptions{AllNodes: true},
 			want: []string{"skipped not-on-node n1", "http://[fd00::2]:30080/ui n2"}},
+		{name: "all nodes, of which one is of another family", change: func(s *portal.Snapshot) { s.Services[0].IPFamilies = []string{"IPv4"} }, options: probe.PlanOptions{AllNodes: true},
+			want: []string{"http://192.0.2.1:30080/ui n1", "skipped not-on-node n2"}},
 		{name: "a host in place of a node", options: probe.PlanOptions{Judge: portal.Options{AccessHosts: map[string]string{"": "ui.example.org"}}}, want: []string{"http://ui.example.org:30080/ui n1"}},
 		{name: "no node is Ready", change: func(s *portal.Snapshot) { s.Nodes[0].Ready, s.Nodes[1].Ready = false, false },
 			want: []string{"http://192.0.2.1:30080/ui n1 not ready", "http://[fd00::2]:30080/ui n2 not ready", "http://192.0.2.3:30080/ui n3 not ready"}},

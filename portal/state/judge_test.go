@@ -76,6 +76,17 @@ func TestJudge(t *testing.T) {
 			s.Cluster.Services[1].Type = "ClusterIP"
 			s.Cluster.Services = append(s.Cluster.Services, portal.Service{Namespace: "shop", Name: "web-nodeport", Type: "NodePort", Selector: map[string]string{"app": "web"}, Ports: []portal.ServicePort{{Port: 90, NodePort: 30081}}})
 		}, rules: []string{"exposure-port"}, says: "it has 90/TCP"},
+		{name: "the promised port, for UDP as well", change: func(s *state.Snapshot) {
+			s.Cluster.Services[1].Ports = append(s.Cluster.Services[1].Ports, portal.ServicePort{Name: "quic", Port: 80, Protocol: "UDP", NodePort: 30080})
+		}, rules: []string{"unpromised-nodeport"}, says: `[{"op":"test","path":"/spec/ports/1/port","value":80},{"op":"test","path":"/spec/ports/1/protocol","value":"UDP"},{"op":"remove","path":"/spec/ports/1"}]`, lacks: "/spec/ports/0"},
+		{name: "a LoadBalancer of which no port is known to be the promised one", change: func(s *state.Snapshot) {
+			s.Cluster.Services[1].Type, s.Cluster.Services[1].Ports[0].Port = "LoadBalancer", 81
+		}, rules: []string{"unpromised-loadbalancer"}},
+		{name: "an ExternalName", change: func(s *state.Snapshot) { s.Cluster.Services[1].Type = "ExternalName" }, rules: []string{"exposed-without-nodeport"}, says: "leads out of the cluster", lacks: "kubectl"},
+		{name: "what Cilium made for a Gateway", change: func(s *state.Snapshot) {
+			s.Kinds[0].Objects = []state.Object{{"shop", "a"}}
+			s.Cluster.Services = append(s.Cluster.Services, portal.Service{Namespace: "shop", Name: "cilium-gateway-a", Type: "LoadBalancer", Ports: []portal.ServicePort{{Port: 443, NodePort: 30443}}})
+		}, rules: []string{"unpromised-loadbalancer", "l4-residue"}, says: "made for Gateway shop/a; kubectl -n shop delete gateways.gateway.networking.k8s.io a", lacks: "patch"},
 		{name: "a Service for the same pods in another namespace", change: func(s *state.Snapshot) {
 			s.Cluster.Services[1].Namespace = "other"
 		}, rules: []string{"service-missing", "unpromised-nodeport"}, says: "no Service shop/web"},

@@ -120,6 +120,9 @@ func (j *judge) unexposed(p contract.Promise) Line {
 				kubectl.PatchType(s.Namespace, s.Name, kube.NodePortType), "")
 		}
 	}
+	if p.Backend.Type == kube.ExternalName { // of which no node port can be made
+		return j.broken(e, "exposed-without-nodeport", "exposed", describe(p.Backend)+" leads out of the cluster: no NodePort exposes it", kubectl.Explain(e.ID), "")
+	}
 	return j.broken(e, "exposed-without-nodeport", "exposed", fmt.Sprintf("%s is all there is: no NodePort exposes it", describe(p.Backend)), kubectl.Expose(p.Backend, e.Port, e.Exposure.Service), "")
 }
 

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,11 +22,19 @@ var noDay time.Time
 type way struct {
 	kube.Exposure
 	ports    []string
-	numbers  []int // of the ports of the Service
+	keys     []portKey // of the ports of the Service
 	accept   *contract.Accept
 	over     bool
 	endpoint *contract.Endpoint // that the Service exposes by another port
 }
+
+// portKey is what tells ports of a Service apart: the number alone does not.
+type portKey struct {
+	number   int
+	protocol string
+}
+
+var everyPort portKey
 
 // waysIn judges every exposure that no endpoint promises.
 func (j *judge) waysIn() []Line {
@@ -88,12 +97,14 @@ var kindName = map[portal.Resource]string{portal.Services: "Services", portal.Po
 func (j *judge) ways() (ways []*way, promised map[string]int) {
 	promised = map[string]int{}
 	exposing := map[[2]string]*contract.Endpoint{}
-	retyped := map[[2]string]int{} // the port that the promise's own line speaks of
+	retyped := map[[2]string][]portKey{} // the ports that the promises' own lines speak of
 	for _, p := range j.matching.Promises {
 		if x := p.Exposing; x != nil {
 			exposing[[2]string{x.Namespace, x.Name}] = p.Endpoint
-			if x.Type == kube.LoadBalancer && p.Port != nil {
-				retyped[[2]string{x.Namespace, x.Name}] = p.Port.Port
+			if name := [2]string{x.Namespace, x.Name}; x.Type == kube.LoadBalancer && p.Port != nil {
+				retyped[name] = append(retyped[name], portKey{p.Port.Port, p.Port.Protocol})
+			} else if x.Type == kube.LoadBalancer {
+				retyped[name] = append(retyped[name], everyPort)
 			}
 		}
 	}
@@ -110,7 +121,7 @@ func (j *judge) ways() (ways []*way, promised map[string]int) {
 			continue
 		}
 		name := [2]string{x.Namespace, x.Name}
-		if port, ok := retyped[name]; ok && x.Kind == kube.LoadBalancerExposure && port == x.Port {
+		if said := retyped[name]; x.Kind == kube.LoadBalancerExposure && (slices.Contains(said, everyPort) || slices.Contains(said, portKey{x.Port, x.Protocol})) {
 			continue
 		}
 		entry, over := j.accepting(func(a contract.Accept) bool { return a.Covers(x.Exposure, noDay) })
@@ -136,7 +147,7 @@ func (j *judge) ways() (ways []*way, promised map[string]int) {
 			ways = append(ways, w)
 		}
 		if text := portText(x.Exposure); text != "" && !slices.Contains(w.ports, text) {
-			w.ports, w.numbers = append(w.ports, text), append(w.numbers, x.Port)
+			w.ports, w.keys = append(w.ports, text), append(w.keys, portKey{x.Port, x.Protocol})
 		}
 	}
 	return ways, promised
@@ -234,8 +245,8 @@ func (j *judge) removePorts(w *way) string {
 			continue
 		}
 		for i := len(s.Ports) - 1; i >= 0; i-- { // from the end, so that indices hold
-			if slices.Contains(w.numbers, s.Ports[i].Port) {
-				steps = append(steps, fmt.Sprintf(`{"op":"test","path":"/spec/ports/%d/port","value":%d},{"op":"remove","path":"/spec/ports/%d"}`, i, s.Ports[i].Port, i))
+			if k := (portKey{s.Ports[i].Port, cmp.Or(s.Ports[i].Protocol, "TCP")}); slices.Contains(w.keys, k) {
+				steps = append(steps, fmt.Sprintf(`{"op":"test","path":"/spec/ports/%[1]d/port","value":%[2]d},{"op":"test","path":"/spec/ports/%[1]d/protocol","value":%[3]q},{"op":"remove","path":"/spec/ports/%[1]d"}`, i, k.number, k.protocol))
 			}
 		}
 	}
