@@ -55,6 +55,7 @@ func open(t *testing.T, add func(l *lima.Lima, adminConf string)) *scenarios.Ben
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(inventory, "PORT", port)), 0o600))
 	b, err := scenarios.Open(root, nestor, file, t.TempDir())
 	require.NoError(t, err)
+	b.StackID = "bench"
 	b.Emulated = []string{"limactl is the stand-in of bench/lima", "the control plane runs on the workstation, without kubelets"}
 	return b
 }
