@@ -45,6 +45,8 @@ integration: install ## The heavy tests: a real Kubernetes API (its first build 
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
 	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
 	@$(call stage,portal,$(GO) test -tags integration ./portal/...)
+	@$(call stage,discover of an API,$(GO) test -tags integration -run 'DiscoverAPI|ReadAPI' ./cmd/nestor ./nodeexec/discover)
+	@$(call stage,wipes of loop devices,$(GO) test -tags integration -timeout 30m -run '^TestRemove_' ./cmd/nestor)
 
 .PHONY: check
 check: ## Format and lint everything

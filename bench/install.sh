@@ -20,6 +20,7 @@ unshare:util-linux
 losetup:mount
 fdisk:fdisk
 mkfs.ext4:e2fsprogs
+sgdisk:gdisk
 ps:procps
 script:bsdutils
 strace:strace
@@ -39,6 +40,9 @@ qemu-img:qemu-utils
 mmdebstrap:mmdebstrap
 mke2fs:e2fsprogs
 mkfs.vfat:dosfstools
+lvm:lvm2
+cryptsetup:cryptsetup-bin
+ceph-osd:ceph-osd
 "
 
 PATH=$PATH:/usr/sbin:/sbin

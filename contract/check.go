@@ -59,7 +59,7 @@ type checker struct {
 }
 
 func (c *checker) report(rule string, at Position, endpoint, message, remedy string, related ...Position) *Finding {
-	c.findings = append(c.findings, newFinding(rule, endpoint, at, message, remedy, related...))
+	c.findings = append(c.findings, NewFinding(rule, endpoint, at, message, remedy, related...))
 	return &c.findings[len(c.findings)-1]
 }
 
@@ -393,9 +393,13 @@ func (c *checker) accepts() {
 				continue
 			}
 			f := c.report("accept-unused", a.At, "", fmt.Sprintf("nothing in the manifests is %s", what), "remove the entry, or mend its kind, namespace, name or port")
-			if a.Namespace != "" && !c.runs(a.Namespace) {
+			switch {
+			case a.Namespace != "" && !c.runs(a.Namespace):
 				f.Severity = Info
 				f.Remedy = "nothing to do where the live cluster has it: what runs in that namespace is not versioned here"
+			case exposureKind(a.Kind) == "" && !a.Until.IsZero() && !strings.EqualFold(a.Kind, "File"):
+				f.Severity = Info
+				f.Remedy = "nothing to do where the live cluster has it until that day, as nestor state tells"
 			}
 		}
 	}
@@ -410,9 +414,9 @@ func acceptable(kind string) bool {
 var acceptedObjects = []string{
 	"File", "Service",
 	"Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Rollout", "CloneSet",
-	"Gateway", "GatewayClass", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute",
+	"Gateway", "GatewayClass", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "ListenerSet", "XListenerSet", "Ingress",
 	"CiliumLoadBalancerIPPool", "CiliumL2AnnouncementPolicy", "IPAddressPool", "L2Advertisement", "BGPAdvertisement",
-	"HelmRelease", "HelmChart", "HelmChartConfig", "Application",
+	"ConfigMap", "HelmRelease", "HelmChart", "HelmChartConfig", "Application",
 }
 
 // runs tells whether the manifests hold what runs in a namespace.

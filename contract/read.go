@@ -54,7 +54,7 @@ func (r *fileReader) at(n yamldoc.Node) Position {
 }
 
 func (r *fileReader) report(rule string, at Position, endpoint, message, remedy string, related ...Position) {
-	r.findings = append(r.findings, newFinding(rule, endpoint, at, message, remedy, related...))
+	r.findings = append(r.findings, NewFinding(rule, endpoint, at, message, remedy, related...))
 }
 
 // document gives the only document of a file.

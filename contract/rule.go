@@ -17,6 +17,7 @@ var rules = []Rule{
 	{ID: "accept-unused", Severity: Warning, Summary: "an accept entry accepts nothing in the manifests"},
 	{ID: "appproject-destination", Severity: Error, Summary: "a namespace of the contract is not a destination of its AppProject"},
 	{ID: "appproject-undeclared", Severity: Warning, Summary: "a destination of an AppProject is not in the contract"},
+	{ID: "cohabitation", Severity: Info, Summary: "what the contract accepts until a day still runs"},
 	{ID: "contract-field", Severity: Error, Summary: "a field of the contract is unknown, missing or of the wrong type"},
 	{ID: "contract-note", Severity: Info, Summary: "the contract can be read in two ways"},
 	{ID: "contract-syntax", Severity: Error, Summary: "a file of the contract is not YAML that can be read"},
@@ -32,6 +33,8 @@ var rules = []Rule{
 	{ID: "exposure-selector", Severity: Error, Summary: "the exposing Service selects other pods than the endpoint's Service"},
 	{ID: "fqdn-mismatch", Severity: Error, Summary: "fqdn is not service.namespace.svc.cluster.local"},
 	{ID: "generator-unknown", Severity: Warning, Summary: "a custom resource may create the Service, and its kind is not known"},
+	{ID: "l4-cilium", Severity: Error, Summary: "Cilium's configuration is not that of plain node ports"},
+	{ID: "l4-residue", Severity: Error, Summary: "the cluster holds an object of exposure through a gateway or a load balancer"},
 	{ID: "l7-leftover", Severity: Warning, Summary: "an object of exposure through a gateway or a load balancer is left"},
 	{ID: "legacy-field", Severity: Warning, Summary: "a field of exposure through a gateway is left in the contract"},
 	{ID: "manifest-chart", Severity: Error, Summary: "a chart is versioned and not rendered: what it exposes cannot be evaluated"},
@@ -62,6 +65,7 @@ var rules = []Rule{
 	{ID: "service-not-provable", Severity: Info, Summary: "the endpoint's Service comes from a chart that is not versioned here"},
 	{ID: "source-mismatch", Severity: Warning, Summary: "the Service is not in the endpoint's source, but in another file"},
 	{ID: "source-missing", Severity: Error, Summary: "the endpoint's source does not exist"},
+	{ID: "state-unread", Severity: Error, Summary: "a part of the cluster was not read"},
 	{ID: "storageclass-default", Severity: Warning, Summary: "the default storage class is not marked as such"},
 	{ID: "storageclass-missing", Severity: Error, Summary: "a promised storage class is not in its source"},
 	{ID: "storageclass-provisioner", Severity: Error, Summary: "a storage class has another provisioner than promised"},
@@ -80,17 +84,21 @@ var rules = []Rule{
 func Unevaluated(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool {
 		switch f.Rule {
-		case "contract-syntax", "manifest-syntax", "manifest-template", "manifest-duplicate-key", "manifest-unread", "manifest-chart":
+		case "contract-syntax", "manifest-syntax", "manifest-template", "manifest-duplicate-key", "manifest-unread", "manifest-chart", "state-unread":
 			return f.Severity == Error
 		}
 		return false
 	})
 }
 
-// newFinding takes the severity from the rule's table.
-func newFinding(rule, endpoint string, at Position, message, remedy string, related ...Position) Finding {
-	i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == rule })
-	return Finding{Rule: rule, Severity: rules[i].Severity, Endpoint: endpoint, Message: oneLine(message), Remedy: oneLine(remedy),
+// NewFinding gives a finding of a rule, which decides its severity; that of an
+// unknown rule is Error. What it says is made one line.
+func NewFinding(rule, endpoint string, at Position, message, remedy string, related ...Position) Finding {
+	severity := Error
+	if i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == rule }); i >= 0 {
+		severity = rules[i].Severity
+	}
+	return Finding{Rule: rule, Severity: severity, Endpoint: endpoint, Message: oneLine(message), Remedy: oneLine(remedy),
 		Position: at, Related: append([]Position{}, related...)}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -488,8 +489,9 @@ func TestRules(t *testing.T) {
 			}
 		})
 	}
+	live := []string{"cohabitation", "l4-cilium", "l4-residue", "state-unread"} // of portal/state, which tests them
 	for _, r := range contract.Rules() {
-		assert.True(t, covered[r.ID], "rule %s has no case", r.ID)
+		assert.NotEqual(t, slices.Contains(live, r.ID), covered[r.ID], "rule %s has no case", r.ID)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nestor-tools/nestor/mapping"
+	"github.com/nestor-tools/nestor/mapping/cni"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/kubelet"
 	"github.com/nestor-tools/nestor/mapping/probe"
@@ -338,4 +339,36 @@ func TestMounts_OnlyWhatStays(t *testing.T) {
 		`/mnt/\351t\351`: {Target: `/mnt/\351t\351`, Source: "host:/x", FSType: "fuse.sshfs", ReadOnly: true},
 		"/mnt/sub":       {Target: "/mnt/sub", Source: "/dev/vdb", FSType: "btrfs", Root: "/sub"},
 	}, got)
+}
+
+// CRI-O's mirrors are those of registries.conf and its drop-ins.
+func TestRuntime_CRIOMirrors(t *testing.T) {
+	const conf = "cri:/etc/containers/registries.conf"
+	crio := with(noKubelet, frames{"cri": crioSocket + "\n", "cri:crio config": "!1"})
+	mirrors := func(f frames) fact.Observed[mapping.Mirror] {
+		return with(crio, f).node(t).Facts.ContainerRuntime.Value.Mirrors
+	}
+	hub := "[[registry]]\nprefix = \"docker.io\"\n[[registry.mirror]]\nlocation = \"mirror.example.org\"\n"
+	require.Equal(t, fact.Present(mapping.Mirror{}), mirrors(frames{conf: "!absent"}))
+	require.Equal(t, fact.Present(mapping.Mirror{"docker.io": {"mirror.example.org"}}), mirrors(frames{conf: hub}))
+	other := strings.ReplaceAll(hub, "mirror.example.org", "other.example.org")
+	require.Equal(t, fact.Present(mapping.Mirror{"docker.io": {"other.example.org"}}), mirrors(frames{conf: hub, conf + ".d/10-a.conf": other}), "a drop-in replaces it")
+	require.Equal(t, fact.IsUnknown, mirrors(frames{conf: hub, conf + ".d/10-a.conf": "[["}).State, "one that is broken may hold anything")
+	require.Equal(t, fact.IsDenied, mirrors(frames{conf: hub, conf + ".d": "!denied"}).State)
+	require.Equal(t, fact.IsUnknown, mirrors(nil).State, "an older probe did not look")
+}
+
+// A runtime that was told another folder is asked there, and its listing is
+// none of plugins.
+func TestCNI_AnotherFolder(t *testing.T) {
+	crio := with(noKubelet, frames{"cri": crioSocket + "\n", "cri:crio config": "network_dir = \"/srv/cni/\"\n", "cni": "",
+		"cni:/etc/cni/net.d": "!absent", "cni:/srv/cni": "10-x.conflist\n", "cni:/srv/cni/10-x.conflist": `{"name":"x","plugins":[{"type":"bridge"}]}`, "cni:/opt/cni/bin": "bridge\n"})
+	s := crio.node(t).Facts.CNI.Value
+	require.Equal(t, "x", s.Network, s.Error)
+	require.Equal(t, "/srv/cni", s.Folder)
+	missing := with(crio, frames{"cni:/srv/cni": "!absent"}).node(t).Facts.CNI
+	require.Equal(t, fact.Absent[cni.Selection]("/srv/cni does not exist"), missing)
+	containerd := with(noKubelet, frames{"cri": containerdSocket + "\n", "cni": "", "cri:containerd config": "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nconf_dir = \"/srv/cni/\"\n",
+		"cni:/srv/cni": "10-x.conf\n", "cni:/srv/cni/10-x.conf": `{"name":"y","type":"bridge"}`})
+	require.Equal(t, "y", containerd.node(t).Facts.CNI.Value.Network)
 }

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/nestor-tools/nestor/mapping/cluster"
+	"github.com/nestor-tools/nestor/mapping/fact"
 )
 
 // ChangeKind says what a difference between two topologies means.
@@ -21,7 +24,7 @@ const (
 // Change is one field that differs.
 type Change struct {
 	Kind   ChangeKind `json:"kind"`
-	Node   string     `json:"node"`
+	Node   string     `json:"node"`  // empty: the cluster as a whole
 	Field  string     `json:"field"` // facts.disks.sda.role; empty: the node itself
 	Before string     `json:"before"`
 	After  string     `json:"after"`
@@ -33,14 +36,17 @@ const DriftSchema = "nestor.drift/v1"
 // Report is the changes as a document.
 type Report struct {
 	Schema  string   `json:"schema"`
-	Changes []Change `json:"changes"` // by node and field
+	Changes []Change `json:"changes"` // the cluster's, then by node and field
 }
 
 // Diff compares two topologies field by field. Entries of lists are matched
 // by their name, disks by serial number or WWN first: their names may change
 // at any boot. Reasons and evidence are not compared, only what they led to.
+// What is missing from a part of the API half that could not be read whole is
+// Unclear.
 func Diff(before, after Topology) []Change {
 	d := differ{changes: []Change{}}
+	d.cluster(before, after)
 	names := map[string][2]*Node{}
 	for side, t := range []Topology{before, after} {
 		for i := range t.Nodes {
@@ -53,44 +59,132 @@ func Diff(before, after Topology) []Change {
 		d.node = name
 		switch a, b := names[name][0], names[name][1]; {
 		case a == nil:
-			d.add(Drift, "", none, "a node")
+			d.add(appeared(b, before), "", none, "a node")
 		case b == nil:
-			d.add(Drift, "", "a node", none)
-		case a.Facts == nil && b.Facts == nil:
-		case a.Facts == nil || b.Facts == nil:
-			d.add(Unclear, "", nodeState(a), nodeState(b))
+			d.add(appeared(a, after), "", "a node", none)
+		case a.Facts != nil && b.Facts != nil:
+			ta, tb := tree(a).(map[string]any), tree(b).(map[string]any)
+			if a.Kubernetes == nil || b.Kubernetes == nil { // the API's own lines say so
+				delete(ta, "kubernetes")
+				delete(tb, "kubernetes")
+			}
+			d.walk("", ta, tb)
 		default:
-			d.walk("", tree(a), tree(b))
+			if a.Facts != nil || b.Facts != nil {
+				d.add(Unclear, "", nodeState(a), nodeState(b))
+			}
+			if a.Kubernetes != nil && b.Kubernetes != nil {
+				d.walk("kubernetes", tree(a.Kubernetes), tree(b.Kubernetes))
+			}
 		}
 	}
 	return d.changes
 }
 
+// appeared is what it means that only one side has the node. Of one that the
+// API alone knows nobody can tell, where the other side could not ask the API.
+func appeared(n *Node, other Topology) ChangeKind {
+	if n.Error == nil || n.Error.Kind != NotInInventory {
+		return Drift
+	}
+	if other.API == nil || other.API.State != fact.IsPresent && other.API.State != fact.IsAbsent || unread(other, "nodes") {
+		return Unclear
+	}
+	return Drift
+}
+
+// unread tells whether one of the resources could not be read.
+func unread(t Topology, resources ...string) bool {
+	return t.API != nil && slices.ContainsFunc(t.API.Value.Unread, func(u cluster.Unread) bool { return slices.Contains(resources, u.Resource) })
+}
+
+// cluster compares the API half. Where one side did not ask the API, or could
+// not, a single line says so.
+func (d *differ) cluster(before, after Topology) {
+	switch a, b := before.API, after.API; {
+	case a == nil && b == nil:
+		return
+	case a == nil:
+		d.add(Unclear, "api", notAsked, apiState(b))
+		return
+	case b == nil:
+		d.add(Unclear, "api", apiState(a), notAsked)
+		return
+	case (a.State == fact.IsPresent) != (b.State == fact.IsPresent):
+		d.add(kindOf(a.State, b.State), "api", apiState(a), apiState(b))
+		return
+	}
+	d.walk("api", tree(before.API), tree(after.API))
+	if before.Cluster == nil || after.Cluster == nil {
+		return
+	}
+	ta, tb := tree(before.Cluster).(map[string]any), tree(after.Cluster).(map[string]any)
+	for _, part := range slices.Sorted(maps.Keys(ta)) {
+		sources := cluster.Sources(part)
+		d.partial = [2]bool{unread(before, sources...), unread(after, sources...)}
+		d.walk(part, ta[part], tb[part])
+	}
+	d.partial = [2]bool{}
+}
+
+// apiState is an API on one line: its version, or why there is none.
+func apiState(o *Observed[cluster.API]) string {
+	if o.State == fact.IsPresent && o.Value.Version.State == fact.IsPresent {
+		return o.Value.Version.Value
+	}
+	return string(o.State)
+}
+
+// kindOf is what a change between two states means.
+func kindOf(a, b fact.State) ChangeKind {
+	for _, s := range []fact.State{a, b} {
+		if s != fact.IsPresent && s != fact.IsAbsent {
+			return Unclear
+		}
+	}
+	return Drift
+}
+
+const notAsked = "not asked"
+
 const none = "none"
 
 func nodeState(n *Node) string {
-	if n.Facts == nil && n.Error != nil {
+	switch {
+	case n.Facts != nil:
+		return "read"
+	case n.Error != nil:
 		return n.Error.Kind
 	}
-	return "read"
+	return notAsked
 }
 
-// tree is a node as generic JSON.
-func tree(n *Node) any {
-	text, err := json.Marshal(n)
+// tree is a value as generic JSON.
+func tree(v any) any {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var v any
-	_ = decoder.Decode(&v) // it was written just now
-	return v
+	var generic any
+	_ = decoder.Decode(&generic) // it was written just now
+	return generic
 }
 
 type differ struct {
 	node    string
 	changes []Change
+	partial [2]bool // what is being compared was not read whole, before and after
+}
+
+// missing is what it means that only one side has an entry: nothing certain
+// where the other was not read whole.
+func (d *differ) missing(side int) ChangeKind {
+	if d.partial[side] {
+		return Unclear
+	}
+	return Drift
 }
 
 func (d *differ) add(kind ChangeKind, field, before, after string) {
@@ -98,7 +192,7 @@ func (d *differ) add(kind ChangeKind, field, before, after string) {
 }
 
 // notCompared are what explains a value, not the value.
-var notCompared = []string{"why", "evidence", "title", "controls", "error", "unread", "chosen_by"}
+var notCompared = []string{"why", "evidence", "title", "controls", "error", "unread", "chosen_by", "joined_by"}
 
 func (d *differ) walk(field string, a, b any) {
 	ma, aIsMap := a.(map[string]any)
@@ -122,7 +216,7 @@ func (d *differ) walk(field string, a, b any) {
 		before, after := show(a), show(b)
 		switch {
 		case before == after:
-		case a == "unknown" || b == "unknown":
+		case a == "unknown" || b == "unknown", (aIsList || bIsList) && (d.partial[0] || d.partial[1]):
 			d.add(Unclear, field, before, after)
 		default:
 			d.add(Drift, field, before, after)
@@ -146,9 +240,9 @@ func (d *differ) facts(field string, a, b map[string]any) {
 	switch {
 	case unread(a) && unread(b):
 	case unread(a) || unread(b):
-		d.add(Unclear, field, show(a), show(b))
+		d.add(Unclear, field, brief(a), brief(b))
 	case a["state"] != b["state"]:
-		d.add(Drift, field, show(a), show(b))
+		d.add(Drift, field, brief(a), brief(b))
 	default:
 		d.walk(field, a["value"], b["value"])
 	}
@@ -172,9 +266,9 @@ func (d *differ) entries(field string, a, b []any) {
 		vb, inB := mb[key]
 		switch {
 		case !inA:
-			d.add(Drift, join(field, label(vb)), none, summary(vb))
+			d.add(d.missing(0), join(field, label(vb)), none, summary(vb))
 		case !inB:
-			d.add(Drift, join(field, label(va)), summary(va), none)
+			d.add(d.missing(1), join(field, label(va)), summary(va), none)
 		default:
 			if label(va) != key { // matched by what stays: the name may differ
 				va, vb = maps.Clone(va.(map[string]any)), maps.Clone(vb.(map[string]any))
@@ -216,10 +310,25 @@ func label(v any) string {
 	m, _ := v.(map[string]any)
 	for _, property := range naming {
 		if s, ok := m[property].(string); ok {
-			return s
+			return place(m) + s
 		}
 	}
 	return ""
+}
+
+// place is what stands before the name of an object of the API, whose name
+// alone says little: "NodePort Service monitoring/".
+func place(m map[string]any) string {
+	var before string
+	for _, property := range []string{"kind", "object"} {
+		if s, ok := m[property].(string); ok && !strings.HasSuffix(before, s+" ") {
+			before += s + " "
+		}
+	}
+	if s, ok := m["namespace"].(string); ok {
+		before += s + "/"
+	}
+	return before
 }
 
 // hasKeys tells a list whose entries all have a name of their own.
@@ -251,6 +360,31 @@ func summary(v any) string {
 		}
 	}
 	return label(v)
+}
+
+// brief is a fact that nothing is compared with: its state, or the names of
+// what it holds.
+func brief(m map[string]any) string {
+	const shown = 3
+	switch v := m["value"].(type) {
+	case map[string]any:
+		if name := label(v); name != "" {
+			return name
+		}
+	case []any:
+		var parts []string
+		for _, e := range v {
+			if label(e) == "" {
+				return show(m)
+			}
+			parts = append(parts, label(e))
+		}
+		if len(parts) > shown {
+			parts = append(parts[:shown], fmt.Sprintf("%d more", len(parts)-shown))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return show(m)
 }
 
 // show is a value on one line.

@@ -25,6 +25,7 @@ type Observed[T any] = fact.Observed[T]
 type NodeFacts struct {
 	Hostname         Observed[string]            `json:"hostname"`
 	MachineID        Observed[string]            `json:"machine_id"`
+	SystemUUID       Observed[string]            `json:"system_uuid"` // the firmware's; read as root only
 	OS               Observed[osrelease.Release] `json:"os"`
 	Kernel           Observed[Kernel]            `json:"kernel"`
 	Virtualization   Observed[string]            `json:"virtualization"` // systemd's word for it; none: bare metal
@@ -67,6 +68,7 @@ func FromProbe(out probe.Output, o Options) Node {
 	f := &NodeFacts{
 		Hostname:         fact.Then(out.Bytes("host:/proc/sys/kernel/hostname"), oneWord("the hostname")),
 		MachineID:        fact.Then(out.Bytes("host:/etc/machine-id"), parseMachineID),
+		SystemUUID:       fact.Then(out.Bytes("virt:/sys/class/dmi/id/product_uuid"), parseSystemUUID),
 		OS:               fact.Then(osReleaseFile(out), osrelease.Parse),
 		Kernel:           fact.Then(out.Bytes("kernel"), parseKernel),
 		CPU:              fact.Then(out.Bytes("host:/proc/cpuinfo"), cpuinfo.Parse),
@@ -102,6 +104,13 @@ func parseMachineID(b []byte) (string, error) {
 		return "", fmt.Errorf("/etc/machine-id is %.40q, not 32 hexadecimal digits", id)
 	}
 	return id, err
+}
+
+// parseSystemUUID reads the firmware's uuid of the machine, which comes in
+// upper or lower case by the age of the kernel.
+func parseSystemUUID(b []byte) (string, error) {
+	id, err := oneWord("the system uuid")(b)
+	return strings.ToLower(id), err
 }
 
 var machineID = regexp.MustCompile(`^[0-9a-f]{32}$`)

@@ -12,6 +12,7 @@ import (
 	"github.com/nestor-tools/nestor/mapping/cri"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/mapping/probe"
+	"github.com/nestor-tools/nestor/mapping/registries"
 )
 
 // Runtime is the container runtime that the node's kubelet uses.
@@ -137,12 +138,20 @@ func crioSetting(out probe.Output, key string) Observed[string] {
 	})
 }
 
-// mirrors are those of containerd's configuration and of the hosts.toml files
-// in the folder that it names.
+// mirrors are those that the runtime's own configuration names.
 func mirrors(out probe.Output, r Runtime) Observed[Mirror] {
-	if r.Name != "containerd" {
-		return fact.Unknown[Mirror]("nestor reads the mirrors of containerd only")
+	switch r.Name {
+	case "containerd":
+		return containerdMirrors(out, r)
+	case "cri-o":
+		return crioMirrors(out)
 	}
+	return fact.Unknown[Mirror]("nestor reads the mirrors of containerd and CRI-O")
+}
+
+// containerdMirrors are those of containerd's configuration and of the
+// hosts.toml files in the folder that it names.
+func containerdMirrors(out probe.Output, r Runtime) Observed[Mirror] {
 	return fact.Then(containerdConfig(out, r), func(c containerd.Config) (Mirror, error) {
 		m := Mirror{}
 		for registry, urls := range c.Mirrors {
@@ -165,6 +174,37 @@ func mirrors(out probe.Output, r Runtime) Observed[Mirror] {
 	})
 }
 
+// crioMirrors are those of registries.conf and its drop-ins, which CRI-O's
+// image library reads. One that could not be read may hold anything.
+func crioMirrors(out probe.Output) Observed[Mirror] {
+	const file, folder = "/etc/containers/registries.conf", "/etc/containers/registries.conf.d"
+	main := out.Bytes("cri:" + file)
+	sources := []Observed[[]byte]{main}
+	if main.State == fact.IsAbsent {
+		sources = nil
+	}
+	for _, f := range out.Items("cri") { // in the order of their names
+		if strings.HasPrefix(f.Name, folder) {
+			sources = append(sources, f.Bytes())
+		}
+	}
+	var all []registries.Registry
+	for _, source := range sources {
+		read := fact.Then(source, registries.Parse)
+		if read.State != fact.IsPresent {
+			return Observed[Mirror]{State: read.State, Why: read.Why}
+		}
+		all = registries.Merge(all, read.Value)
+	}
+	m := Mirror{}
+	for _, r := range all {
+		if len(r.Mirrors) > 0 {
+			m[r.Prefix] = r.Mirrors
+		}
+	}
+	return fact.Present(m)
+}
+
 // cniFact says what the runtime loads from its folder.
 func cniFact(out probe.Output, runtime Observed[Runtime]) Observed[cni.Selection] {
 	r := runtime.Value
@@ -175,7 +215,7 @@ func cniFact(out probe.Output, runtime Observed[Runtime]) Observed[cni.Selection
 	wanted := ""
 	switch r.Name {
 	case "containerd":
-		folder = cmp.Or(containerdConfig(out, r).Value.CNIConfDir, folder)
+		folder = path.Clean(cmp.Or(containerdConfig(out, r).Value.CNIConfDir, folder))
 	case "cri-o":
 		folder = path.Clean(cmp.Or(crioSetting(out, "network_dir").Value, folder))
 		wanted = crioSetting(out, "cni_default_network").Value
@@ -205,10 +245,10 @@ func cniFact(out probe.Output, runtime Observed[Runtime]) Observed[cni.Selection
 func plugins(out probe.Output) []string {
 	var names []string
 	for _, f := range out.Items("cni") {
-		if path.Base(f.Name) == "net.d" || strings.Contains(f.Name, "/net.d/") {
-			continue
+		switch f.Name {
+		case "/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", "/var/lib/rancher/k3s/data/current/bin":
+			names = append(names, strings.Fields(string(f.Bytes().Value))...)
 		}
-		names = append(names, strings.Fields(string(f.Bytes().Value))...)
 	}
 	return names
 }

@@ -62,6 +62,7 @@ var constants = map[string]any{
 	"Topology.schema":       map[string]any{"const": mapping.Schema},
 	"Topology.generated_by": map[string]any{"const": "nestor discover"},
 	"Node.hardening":        map[string]any{"enum": []any{"hardened", "partial", "plain", "unknown"}},
+	"cluster.Unread.state":  map[string]any{"enum": []any{fact.IsDenied, fact.IsUnknown}},
 }
 
 type schemas struct{ defs map[string]any }
@@ -121,6 +122,15 @@ func (s schemas) object(t reflect.Type) map[string]any {
 	add = func(t reflect.Type) {
 		for f := range t.Fields() {
 			tag, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if tag == "-" {
+				continue
+			}
+			if f.Anonymous && tag == "" && f.Type.Kind() == reflect.Pointer { // nil: none of its fields
+				fieldsOf := len(required)
+				add(f.Type.Elem())
+				required = required[:fieldsOf]
+				continue
+			}
 			if f.Anonymous && tag == "" {
 				add(f.Type)
 				continue
@@ -167,6 +177,8 @@ func TestSchema_EveryOutputValidates(t *testing.T) {
 		require.Error(t, schema.Validate(document), wrong)
 	}
 }
+
+func unmarshalJSON(text []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(text)) }
 
 // compileSchema compiles the published schema; closed to other fields where
 // strict.

@@ -6,24 +6,38 @@ import (
 	"strings"
 
 	"github.com/nestor-tools/nestor/mapping/baseline"
+	"github.com/nestor-tools/nestor/mapping/cluster"
 )
 
 // Schema names the format of a topology. Fields may be added; a changed
 // meaning changes the name.
 const Schema = "nestor.topology/v1"
 
-// Topology is what the nodes of a cluster really are.
+// Topology is what a cluster really is: its API half, where the API was read,
+// and its nodes.
 type Topology struct {
 	Schema      string `json:"schema"`
 	GeneratedBy string `json:"generated_by"`
-	Nodes       []Node `json:"nodes"`
+
+	// API is nil where it was not asked, and absent where there is none.
+	API *Observed[cluster.API] `json:"api,omitempty"`
+
+	// Cluster is what the API says; its fields stand beside these. Nil where
+	// API is not present.
+	*cluster.Cluster
+
+	Nodes []Node `json:"nodes"`
 }
 
 // Node is one node: its facts, or why there are none.
 type Node struct {
-	Name  string     `json:"name"`
-	Roles []string   `json:"roles"` // the inventory's groups
-	Facts *NodeFacts `json:"facts,omitempty"`
+	Name    string   `json:"name"`
+	Roles   []string `json:"roles"` // the inventory's groups
+	Address string   `json:"-"`     // the inventory's, to find the node in the API
+
+	// Kubernetes is what the API says of it; nil where the API was not read.
+	Kubernetes *Observed[Kubernetes] `json:"kubernetes,omitempty"`
+	Facts      *NodeFacts            `json:"facts,omitempty"`
 
 	// Hardening is the short signal: hardened when auditd and fail2ban are
 	// both active, partial when one is, plain when none is, unknown.
@@ -34,7 +48,7 @@ type Node struct {
 
 // Failure is why a node has no facts.
 type Failure struct {
-	Kind    string `json:"kind"`    // as in nodeexec: unreachable, auth, ...
+	Kind    string `json:"kind"`    // as in nodeexec: unreachable, auth, ...; or NotInInventory
 	Message string `json:"message"` // one line
 }
 

@@ -36,12 +36,20 @@ type File struct {
 // It refuses a file that does not parse: half a dump would make endpoints look
 // MISSING that are there.
 func ReadDump(at time.Time, files ...File) (*Snapshot, error) {
+	return ReadDumpAnd(at, nil, files...)
+}
+
+// ReadDumpAnd is ReadDump for who wants other kinds too: other is told of each
+// object of a kind that a snapshot does not hold, and of each list of one kind
+// (GatewayList), before its items. kind is the object's, given by its list
+// where it does not say.
+func ReadDumpAnd(at time.Time, other func(kind string, object json.RawMessage) error, files ...File) (*Snapshot, error) {
 	if len(files) == 1 {
 		if s, err := readSnapshot(files[0]); s != nil || err != nil {
 			return s, err
 		}
 	}
-	d := dump{seen: map[Resource]bool{}, objects: map[string]object{}}
+	d := dump{seen: map[Resource]bool{}, objects: map[string]object{}, other: other}
 	for _, f := range files {
 		if err := d.file(f); err != nil {
 			return nil, err
@@ -83,6 +91,7 @@ var resources = map[string]Resource{"Service": Services, "EndpointSlice": Endpoi
 type dump struct {
 	seen    map[Resource]bool
 	objects map[string]object // by kind, namespace and name
+	other   func(kind string, object json.RawMessage) error
 }
 
 // object is what is read of the four kinds.
@@ -213,7 +222,7 @@ const maxListDepth = 8
 func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 	var head struct {
 		Kind, APIVersion string
-		Metadata         struct{ Name string }
+		Metadata         struct{ Name, Continue string }
 		Items            *[]json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
@@ -223,6 +232,13 @@ func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 	if of, ok := strings.CutSuffix(kind, "List"); ok && depth < maxListDepth {
 		if r, ok := resources[of]; ok {
 			d.seen[r] = true
+		} else if of != "" && d.other != nil {
+			if err := d.other(kind, raw); err != nil {
+				return err
+			}
+		}
+		if head.Metadata.Continue != "" {
+			return fmt.Errorf("a %s that is the first part of a longer one", kind)
 		}
 		if head.Items == nil {
 			return nil
@@ -236,8 +252,13 @@ func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 	}
 	r, ok := resources[kind]
 	group, _, grouped := strings.Cut(head.APIVersion, "/")
-	if !ok || (grouped && (r != EndpointSlices || group != "discovery.k8s.io")) {
-		return nil // of another kind, or of another's Service
+	if grouped && (r != EndpointSlices || group != "discovery.k8s.io") {
+		ok = false // another's Service
+	}
+	if !ok && d.other != nil {
+		return d.other(kind, raw)
+	} else if !ok {
+		return nil
 	}
 	var o object
 	if err := json.Unmarshal(raw, &o); err != nil {

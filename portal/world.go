@@ -9,6 +9,10 @@ import (
 	"github.com/nestor-tools/nestor/contract/kube"
 )
 
+// World is the snapshot as contract.Match reads it. Pods of one owner become
+// one workload, so that a DaemonSet is one way in and not one for each node.
+func (s *Snapshot) World() contract.World { return world(s) }
+
 // world is the snapshot as contract.Match reads it. Pods of one owner become
 // one workload, so that a DaemonSet is one way in and not one for each node.
 func world(s *Snapshot) contract.World {

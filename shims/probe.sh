@@ -211,13 +211,37 @@ read_cri() {
   for path in /etc/containerd/certs.d/*/hosts.toml; do
     [ ! -e "$path" ] || file "$path" mirror_settings
   done
+  file /etc/containers/registries.conf registry_settings
+  for path in /etc/containers/registries.conf.d /etc/containers/registries.conf.d/*.conf; do
+    case $path in
+      *.d) [ ! -d "$path" ] || [ -r "$path" ] || file "$path" ;;
+      *) [ ! -e "$path" ] || file "$path" registry_settings ;;
+    esac
+  done
+  other_cni
 }
+
+# other_cni: the folders of networks that a runtime's own configuration names,
+# where they are none of those that read_cni reads anyway. Their items are that
+# section's.
+other_cni() (
+  name=cni
+  for path in "$dir/containerd" "$dir/crio" /var/lib/rancher/*/agent/etc/containerd/config.toml; do
+    [ ! -f "$path" ] || [ ! -r "$path" ] || sed -n -E "s/^[[:space:]]*(conf_dir|network_dir)[[:space:]]*=[[:space:]]*[\"']([^\"']*)[\"'].*/\2/p" "$path"
+  done | sort -u | while read -r folder; do
+    folder=${folder%/}
+    case $folder in
+      /etc/cni/net.d | /var/lib/rancher/k3s/agent/etc/cni/net.d) ;;
+      /*) networks "$folder" ;;
+    esac
+  done
+)
 
 # Of configurations only the settings that nestor reads are carried: others
 # hold the passwords of registries.
 containerd_config() {
   whole=$(containerd config dump) || return
-  printf '%s\n' "$whole" | containerd_settings -
+  printf '%s\n' "$whole" | containerd_settings - | tee "$dir/containerd"
 }
 
 containerd_settings() {
@@ -227,7 +251,14 @@ containerd_settings() {
 
 crio_config() {
   whole=$(crio config 2>/dev/null) || crio config || return
-  printf '%s\n' "$whole" | grep -E '^(\[|(cgroup_manager|network_dir|cni_default_network)[[:space:]]*=)'
+  printf '%s\n' "$whole" | grep -E '^(\[|(cgroup_manager|network_dir|cni_default_network)[[:space:]]*=)' >"$dir/crio"
+  code=$?
+  cat "$dir/crio"
+  return "$code"
+}
+
+registry_settings() {
+  grep -E '^[[:space:]]*(\[|(prefix|location|blocked)[[:space:]]*=)' "$1" | sed -E "s#^([^=]*=[[:space:]]*[\"'])[^\"'@]*@#\\1#"
 }
 
 mirror_settings() {
@@ -239,19 +270,22 @@ mirror_settings() {
 # credentials.
 read_cni() {
   for folder in /etc/cni/net.d /var/lib/rancher/k3s/agent/etc/cni/net.d; do
-    if [ -d "$folder" ]; then item "$folder" ls -1A "$folder"; else
-      file "$folder"
-      continue
-    fi
-    for path in "$folder"/* "$folder"/.[!.]* "$folder"/..?*; do
-      case $path in
-        *"$newline"*) ;;
-        *.conf | *.conflist | *.json) [ ! -f "$path" ] || file "$path" redact ;;
-      esac
-    done
+    networks "$folder"
   done
   for folder in /opt/cni/bin /usr/lib/cni /usr/libexec/cni /var/lib/rancher/k3s/data/current/bin; do
     [ ! -d "$folder" ] || item "$folder" ls -1 "$folder"
+  done
+}
+
+# networks FOLDER: its entries, and its network configurations.
+networks() {
+  listing "$1"
+  [ -d "$1" ] || return 0
+  for path in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+    case $path in
+      *"$newline"*) ;;
+      *.conf | *.conflist | *.json) [ ! -f "$path" ] || file "$path" redact ;;
+    esac
   done
 }
 
@@ -303,7 +337,7 @@ without_headers() {
 
 read_virt() {
   item detect systemd-detect-virt
-  for path in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name; do file "$path"; done
+  for path in /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name /sys/class/dmi/id/product_uuid; do file "$path"; done
 }
 
 read_units() {

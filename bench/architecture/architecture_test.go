@@ -34,13 +34,14 @@ var layers = map[string][]string{
 	"nodeexec/discover":            {"nodeexec", "nodeexec/inventory", "mapping", "shims"},
 	"nodeexec/kubeconfig":          {"nodeexec", "nodeexec/inventory", "nodeexec/kubeconfig/internal"},
 	"nodeexec/kubeconfig/internal": {},
-	"nodeexec/remove":              {"nodeexec", "nodeexec/inventory", "nodeexec/guard", "mapping", "shims"},
+	"nodeexec/remove":              {"nodeexec", "nodeexec/inventory", "nodeexec/guard", "nodeexec/remove/plan", "mapping", "shims"},
+	"nodeexec/remove/plan":         {"nodeexec/inventory", "mapping"},
 	"cmd/nestor":                   {"nodeexec", "mapping", "contract", "portal", "shims"},
 }
 
 // pure packages are handed the world: no process, network, clock, file of
 // their own or environment.
-var pure = []string{"mapping", "contract", "portal", "nodeexec/inventory", "nodeexec/guard", "nodeexec/internal", "nodeexec/kubeconfig/internal"}
+var pure = []string{"mapping", "contract", "portal", "nodeexec/inventory", "nodeexec/guard", "nodeexec/internal", "nodeexec/kubeconfig/internal", "nodeexec/remove/plan"}
 
 // worldly are the packages below a pure one that are not pure themselves.
 var worldly = []string{"portal/observe", "portal/serve", "portal/probe"}

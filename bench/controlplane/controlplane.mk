@@ -30,4 +30,4 @@ controlplane: controlplane-build ## Run a real Kubernetes API with sample data u
 controlplane-test: controlplane-build ## Test the control plane and its helpers against the built binary
 	go -C bench/controlplane test ./seed
 	go test -tags integration ./bench/cptest ./bench/faultproxy
-	go test -tags integration -run Real ./cmd/nestor
+	go test -tags integration -run 'Real|TestState_|TestProbe_' ./cmd/nestor

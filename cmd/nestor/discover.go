@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -30,16 +32,51 @@ type discoverFlags struct {
 	loops   bool
 	forks   int
 	timeout time.Duration
+
+	cp         string
+	server     string
+	apiPort    int
+	kubeconfig string
+	noAPI      bool
+	noNodes    bool
 }
+
+// check refuses what contradicts itself.
+func (f discoverFlags) check(pattern string) error {
+	switch {
+	case f.timeout <= 0:
+		return fmt.Errorf("--timeout %s: want a positive one, such as 10s", f.timeout)
+	case f.forks < 1:
+		return fmt.Errorf("--forks %d: want 1 or more", f.forks)
+	case f.from != "" && (pattern != "" || f.raw != "" || f.fetches() || f.kubeconfig != "" || f.noNodes):
+		return errors.New("--from asks no node and no API: it goes with no pattern, --raw, --cp, --server, --api-port, --kubeconfig or --no-nodes")
+	case f.noAPI && (f.fetches() || f.kubeconfig != "" || f.noNodes):
+		return errors.New("--no-api reads no API: it goes with neither --cp, --server, --api-port, --kubeconfig nor --no-nodes")
+	case f.fetches() && f.kubeconfig != "":
+		return errors.New("--cp, --server and --api-port are about a kubeconfig that is fetched, --kubeconfig names one: choose one")
+	case f.noNodes && pattern != "":
+		return errors.New("--no-nodes asks no node: it goes with no pattern")
+	}
+	return nil
+}
+
+// fetches says whether the caller wants the kubeconfig to be fetched.
+func (f discoverFlags) fetches() bool { return f.cp != "" || f.server != "" || f.apiPort != 0 }
 
 func newDiscoverCmd(c *cli) *cobra.Command {
 	var f discoverFlags
 	cmd := &cobra.Command{
 		Use:   "discover [PATTERN]",
-		Short: "Read what the nodes really are and print it as topology.yaml",
+		Short: "Read what the nodes and the API really are and print it as topology.yaml",
 		Long: `Read what the nodes really are: system, disks and what they are used for,
-mounts, Ceph, container runtime, CNI, kubelet, hardening. Nothing is changed on
-a node.
+mounts, Ceph, container runtime, CNI, kubelet, hardening; and what the cluster's
+API says: components and their versions, layers, storage, exposition, what is
+unknown and what is not well. Nothing is changed.
+
+No kubeconfig is needed: it is fetched from a control plane, as root, and kept
+in memory. --cp says from which. A kubeconfig of one's own (--kubeconfig, or
+KUBECONFIG where there is an inventory) is used only when it is proved to be of
+the cluster that these nodes are, and otherwise refused (exit code 4).
 
 The topology goes to stdout as YAML (or JSON with --output json); --output
 table prints a summary for people instead. With --out FILE the topology goes
@@ -49,14 +86,16 @@ With --against FILE the differences to an earlier topology go to stdout
 instead. The exit code is then 1 for drift, and 2 where a fact could be read
 only then or only now, so that nobody can tell.
 
---raw keeps what the nodes printed; --from maps such a folder again, without
-a node. It holds no secret that nestor knows of, but much else about a node.
+--raw keeps what the nodes printed and the API said; --from maps such a folder
+again, without either. It holds no secret that nestor knows of, but much else about a node.
 
 Without --sudo, what only root may read is reported as denied, and no disk is
 known to be free.`,
 		Example: `  nestor discover --sudo --out topology.yaml
   nestor discover 'cloud:!node3' --output table
   nestor discover --against topology.yaml
+  nestor discover --cp cp1 --out topology.yaml
+  nestor discover --no-nodes --kubeconfig ~/.kube/config --output table
   nestor discover node1 --raw bug/
   nestor discover --from bug/`,
 		Args:              cobra.MaximumNArgs(1),
@@ -77,12 +116,23 @@ known to be free.`,
 	fl.BoolVar(&f.sudo, "sudo", false, `read as root, through "sudo -n"`)
 	fl.BoolVar(&f.loops, "loops", false, "take loop devices for disks, as on a bench whose disks are files")
 	fl.IntVar(&f.forks, "forks", 32, "how many nodes are asked at once")
-	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "what each section of the probe may take on a node; the call as a whole gets 30s more")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "what each section of the probe may take on a node; the call as a whole gets 30s more, and so does each resource of the API")
+	fl.StringVar(&f.cp, "cp", "", "fetch the kubeconfig from this control plane (default: one that is known to be)")
+	fl.StringVar(&f.server, "server", "", "where the API of a fetched kubeconfig answers: a URL, or a host with or without a port")
+	fl.IntVar(&f.apiPort, "api-port", 0, "the port of that API from here (default: the inventory's api_port, else the kubeconfig's own, 6443 with Lima)")
+	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "read the API with this kubeconfig ($KUBECONFIG)")
+	fl.BoolVar(&f.noAPI, "no-api", false, "ask the nodes alone")
+	fl.BoolVar(&f.noNodes, "no-nodes", false, "ask the API alone")
+	// Its only error is a flag that there is not.
+	_ = cmd.RegisterFlagCompletionFunc("cp", c.completeNodes(false))
 	return cmd
 }
 
 func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) error {
 	if err := c.format("text", "yaml", "json", "table"); err != nil {
+		return err
+	}
+	if err := f.check(pattern); err != nil {
 		return err
 	}
 	var earlier mapping.Topology
@@ -103,15 +153,13 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 		return err
 	}
 	for _, failure := range failures {
-		fmt.Fprintf(c.err, "nestor: %v\n", failure)
+		fmt.Fprintf(c.err, "nestor: %s\n", printable(failure.Error()))
+	}
+	for _, remark := range apiRemarks(topology) {
+		fmt.Fprintf(c.err, "nestor: %s\n", printable(remark))
 	}
 	if f.against != "" {
-		if pattern != "" { // the other nodes were not asked
-			earlier.Nodes = slices.DeleteFunc(earlier.Nodes, func(n mapping.Node) bool {
-				return !slices.ContainsFunc(topology.Nodes, func(m mapping.Node) bool { return m.Name == n.Name })
-			})
-		}
-		return c.compare(earlier, topology, failures, f.out)
+		return c.compare(stillAsked(earlier, topology, pattern, f), topology, failures, f.out)
 	}
 	if err := c.writeTopology(topology, f.out); err != nil {
 		return err
@@ -123,23 +171,18 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 // answers.
 func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) (mapping.Topology, []discover.Failure, error) {
 	if f.from != "" {
-		if pattern != "" || f.raw != "" {
-			return mapping.Topology{}, nil, errors.New("--from asks no node: it goes with neither a pattern nor --raw")
-		}
-		topology, failures, err := discover.Replay(os.DirFS(f.from))
-		if err != nil {
-			err = fmt.Errorf("%s: %w", f.from, err)
-		}
-		return topology, failures, err
+		return replay(f)
 	}
-	nodes, err := c.nodesToDiscover(pattern)
+	a, err := c.toAsk(pattern, f)
 	if err != nil {
 		return mapping.Topology{}, nil, err
 	}
-	progress := newProgress(c.err, len(nodes))
+	ctx, abandon, ended := c.interruptible(ctx)
+	defer ended()
+	progress := newProgress(c.err, len(a.nodes))
 	o := discover.Options{
 		Sudo: f.sudo, Loops: f.loops, Parallel: f.forks, SectionTimeout: f.timeout,
-		Done: progress.done,
+		Done: progress.done, Abandon: abandon,
 	}
 	if f.raw != "" {
 		if err := os.MkdirAll(f.raw, 0o700); err != nil {
@@ -149,12 +192,90 @@ func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) 
 			return renameio.WriteFile(filepath.Join(f.raw, discover.RawName(node)), b, 0o600)
 		}
 	}
-	topology, failures := discover.Run(ctx, nodes, o)
+	topology, failures := discover.Run(ctx, a.nodes, o)
 	progress.end()
 	if f.raw != "" {
-		err = renameio.WriteFile(filepath.Join(f.raw, discover.IndexName), discover.Index(topology, f.loops), 0o600)
+		if err := renameio.WriteFile(filepath.Join(f.raw, discover.IndexName), discover.Index(topology, f.loops), 0o600); err != nil {
+			return mapping.Topology{}, nil, err
+		}
 	}
-	return topology, failures, err
+	if f.noAPI {
+		return topology, failures, nil
+	}
+	answer, err := c.askAPI(ctx, a, topology, f)
+	if err != nil {
+		return mapping.Topology{}, nil, err
+	}
+	if f.raw != "" {
+		text, err := answer.Raw()
+		if err == nil {
+			err = renameio.WriteFile(filepath.Join(f.raw, discover.APIName), text, 0o600)
+		}
+		if err != nil {
+			return mapping.Topology{}, nil, err
+		}
+	}
+	return answer.AddTo(topology), append(failures, answer.Failures()...), nil
+}
+
+// replay maps a folder of raw answers.
+func replay(f discoverFlags) (mapping.Topology, []discover.Failure, error) {
+	info, err := os.Stat(f.from)
+	switch {
+	case err != nil:
+		return mapping.Topology{}, nil, fmt.Errorf("--from %s: %w", f.from, errors.Unwrap(err)) // the path is said once
+	case !info.IsDir():
+		return mapping.Topology{}, nil, fmt.Errorf("--from %s: it is no folder; want one that --raw wrote", f.from)
+	}
+	topology, failures, err := discover.Replay(os.DirFS(f.from))
+	if err != nil {
+		return mapping.Topology{}, nil, fmt.Errorf("--from %s: %w", f.from, err)
+	}
+	if f.noAPI {
+		topology = topology.NodesOnly()
+		failures = slices.DeleteFunc(failures, func(failed discover.Failure) bool { return failed.Node == discover.APIFailure })
+	}
+	return topology, failures, nil
+}
+
+// stillAsked is the earlier topology without what was not asked this time.
+func stillAsked(earlier, now mapping.Topology, pattern string, f discoverFlags) mapping.Topology {
+	if f.noAPI {
+		earlier = earlier.NodesOnly()
+	}
+	if f.noNodes {
+		earlier = earlier.APIOnly()
+	}
+	if pattern != "" { // the other nodes were not asked
+		earlier.Nodes = slices.DeleteFunc(slices.Clone(earlier.Nodes), func(n mapping.Node) bool {
+			return !slices.ContainsFunc(now.Nodes, func(m mapping.Node) bool { return m.Name == n.Name })
+		})
+	}
+	return earlier
+}
+
+// interruptible stops asking at the first signal that asks to stop, so that
+// what is there is printed; the second waits for no node's word.
+func (c *cli) interruptible(parent context.Context) (ctx context.Context, abandon <-chan struct{}, ended func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals, over, closed := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, stopSignals()...)
+	go func() {
+		for again := false; ; again = true {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+			if again {
+				close(closed)
+				return
+			}
+			fmt.Fprintln(c.err, "nestor: stopping: what is there is printed; once more to wait for no node")
+			cancel()
+		}
+	}()
+	return ctx, closed, func() { signal.Stop(signals); close(over); cancel() }
 }
 
 // compare prints what differs, and writes the topology where a file is named.
@@ -162,7 +283,7 @@ func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure
 	changes := mapping.Diff(earlier, now)
 	if c.output == "text" {
 		for _, change := range changes {
-			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, change.Node, change.Field, change.Before, change.After)
+			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, printable(cmp.Or(change.Node, "(cluster)")), printable(change.Field), printable(change.Before), printable(change.After))
 		}
 	} else if err := json.NewEncoder(c.out).Encode(mapping.Report{Schema: mapping.DriftSchema, Changes: changes}); err != nil { // JSON is YAML too
 		return err
@@ -200,40 +321,71 @@ func discoverExit(failures []discover.Failure) error {
 	return fail(code, nil)
 }
 
-// nodesToDiscover are the nodes that the pattern selects in the inventory;
-// without an inventory and a pattern, this machine.
-func (c *cli) nodesToDiscover(pattern string) ([]discover.Node, error) {
+// asked is what is to be asked.
+type asked struct {
+	inv    *inventory.Inventory // nil: this machine alone
+	nodes  []discover.Node
+	others []discover.Other // the inventory's other hosts
+	chosen bool             // a pattern says which
+}
+
+// toAsk are the nodes that the pattern selects in the inventory; without an
+// inventory and a pattern, this machine. With --no-nodes, none.
+func (c *cli) toAsk(pattern string, f discoverFlags) (asked, error) {
 	inv, err := c.openInventory()
-	if errors.Is(err, inventory.ErrNoInventory) && pattern == "" {
+	switch {
+	case errors.Is(err, inventory.ErrNoInventory) && f.noNodes && f.kubeconfig != "":
+		return asked{}, nil
+	case errors.Is(err, inventory.ErrNoInventory) && pattern == "" && !f.fetches() && !f.noNodes:
 		fmt.Fprintln(c.err, "nestor: no inventory here: reading this machine")
 		here := inventory.Target{Node: "localhost", Transport: inventory.TransportLocal}
-		return []discover.Node{{Runner: c.open(here)}}, nil
-	}
-	if err != nil {
-		return nil, err
+		return asked{nodes: []discover.Node{{Runner: c.open(here)}}}, nil
+	case err != nil:
+		return asked{}, err
+	case f.noNodes:
+		return asked{inv: inv}, nil
 	}
 	names, err := inv.Select(pattern)
 	if err != nil {
-		return nil, err
+		return asked{}, err
 	}
-	var nodes []discover.Node
+	a := asked{inv: inv, chosen: pattern != ""}
 	for _, name := range names {
 		groups, err := inv.GroupsOf(name)
 		if err != nil {
-			return nil, err
+			return asked{}, err
 		}
 		node := discover.Node{Roles: groups}
 		switch target, err := c.target(inv, name); {
 		case err == nil:
-			node.Runner = c.open(target)
+			node.Runner, node.Address = c.open(target), address(target)
 		case refused(err):
-			return nil, err
+			return asked{}, err
 		default:
 			node.Runner = unresolved{name, err}
 		}
-		nodes = append(nodes, node)
+		a.nodes = append(a.nodes, node)
 	}
-	return nodes, nil
+	for _, name := range inv.Hosts() {
+		if slices.Contains(names, name) {
+			continue
+		}
+		other := discover.Other{Name: name}
+		if target, err := inv.Target(name, ""); err == nil {
+			other.Address = address(target)
+		}
+		a.others = append(a.others, other)
+	}
+	return a, nil
+}
+
+// address is where the target is reached; an instance of Lima has no address
+// of its own.
+func address(t inventory.Target) string {
+	if t.Transport != inventory.TransportSSH {
+		return ""
+	}
+	return t.Host
 }
 
 // refused says whether err contradicts what the caller stated about all

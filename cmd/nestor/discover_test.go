@@ -62,7 +62,7 @@ func TestDiscover_RealNodes(t *testing.T) {
 	require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line, of the one that is missing: %s", got.stderr)
 	require.Contains(t, got.stderr, "gone1")
 	require.Contains(t, got.stderr, "refused")
-	require.Equal(t, 9, strings.Count(got.out, "\n"), "a table: %s", got.out)
+	require.Equal(t, 11, strings.Count(got.out, "\n"), "a table: %s", got.out)
 
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -183,6 +183,18 @@ func TestDiscover_Usage(t *testing.T) {
 		"another kind":      {[]string{"discover", "-i", hosts, "--target-kind", "prod"}, exitRefused, "prod was stated"},
 		"no such inventory": {[]string{"discover", "-i", dir + "/none"}, exitUnevaluated, "none"},
 		"no such folder":    {[]string{"discover", "-i", hosts, "--out", dir + "/none/t.yaml"}, exitUnevaluated, "none/t.yaml"},
+		"a negative time":   {[]string{"discover", "-i", hosts, "--timeout", "-5s"}, exitUnevaluated, "--timeout -5s: want a positive one"},
+		"no time":           {[]string{"discover", "-i", hosts, "--timeout", "0"}, exitUnevaluated, "--timeout 0s: want a positive one"},
+		"no forks":          {[]string{"discover", "-i", hosts, "--forks", "0"}, exitUnevaluated, "--forks 0: want 1 or more"},
+		"from nowhere":      {[]string{"discover", "--from", dir + "/none"}, exitUnevaluated, "nestor: --from " + dir + "/none: no such file or directory\n"},
+		"from a file":       {[]string{"discover", "--from", hosts}, exitUnevaluated, "it is no folder; want one that --raw wrote"},
+		"from an empty one": {[]string{"discover", "--from", t.TempDir()}, exitUnevaluated, "no raw answer (*.probe) in the folder"},
+		"key and key":       {[]string{"discover", "-i", hosts, "--cp", "bad1", "--kubeconfig", "k"}, exitUnevaluated, "choose one"},
+		"API and no API":    {[]string{"discover", "-i", hosts, "--cp", "bad1", "--no-api"}, exitUnevaluated, "--no-api reads no API"},
+		"nothing at all":    {[]string{"discover", "-i", hosts, "--no-nodes", "--no-api"}, exitUnevaluated, "--no-api reads no API"},
+		"nodes, no nodes":   {[]string{"discover", "-i", hosts, "--no-nodes", "bad1"}, exitUnevaluated, "goes with no pattern"},
+		"unknown cp":        {[]string{"discover", "-i", hosts, "--cp", "node9", "bad1"}, exitUnevaluated, "node9"},
+		"missing key":       {[]string{"discover", "--no-nodes", "--kubeconfig", dir + "/none"}, exitUnevaluated, "--kubeconfig " + dir + "/none: "},
 		"two patterns":      {[]string{"discover", "a", "b"}, exitUnevaluated, "accepts at most 1 arg"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,6 +228,7 @@ func TestDiscover_RawAndFrom(t *testing.T) {
 	none := nestor(t, "discover", "--from", raw+"/none")
 	require.Equal(t, exitUnevaluated, none.code)
 	require.Contains(t, none.stderr, "none")
+	require.Equal(t, 1, strings.Count(none.stderr, "none"), "said once")
 }
 
 func TestDiscover_Against(t *testing.T) {

@@ -204,20 +204,29 @@ func (c *cli) portalSnapshot(cmd *cobra.Command, f *portalFlags) (*portal.Snapsh
 	if len(f.from) == 0 {
 		return c.liveSnapshot(cmd.Context())
 	}
+	files, at, err := c.readFiles(f.from)
+	if err != nil {
+		return nil, err
+	}
+	return portal.ReadDump(at, files...)
+}
+
+// readFiles reads the files of --from, and says when they were true.
+func (c *cli) readFiles(names []string) ([]portal.File, time.Time, error) {
 	var files []portal.File
 	at := time.Now()
-	for _, name := range f.from {
+	for _, name := range names {
 		if name == "-" {
 			text, err := io.ReadAll(c.in)
 			if err != nil {
-				return nil, fmt.Errorf("read standard input: %w", err)
+				return nil, at, fmt.Errorf("read standard input: %w", err)
 			}
 			files = append(files, portal.File{Name: "standard input", Text: text})
 			continue
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, err
+			return nil, at, err
 		}
 		// a dump was true when it was written, not when it is read
 		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.ModTime().Before(at) {
@@ -225,5 +234,5 @@ func (c *cli) portalSnapshot(cmd *cobra.Command, f *portalFlags) (*portal.Snapsh
 		}
 		files = append(files, portal.File{Name: filepath.ToSlash(name), Text: text})
 	}
-	return portal.ReadDump(at.UTC().Truncate(time.Second), files...)
+	return files, at.UTC().Truncate(time.Second), nil
 }

@@ -107,7 +107,10 @@ func newRootCmd(c *cli) *cobra.Command {
 		newKubeconfigCmd(c),
 		newNodesCmd(c),
 		newPortalCmd(c),
+		newProbeCmd(c),
+		newRemoveCmd(c),
 		newResolveCmd(c),
+		newStateCmd(c),
 		newVersionCmd(c),
 	)
 	return root

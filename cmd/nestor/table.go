@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,14 +13,15 @@ import (
 	"github.com/nestor-tools/nestor/mapping/fact"
 )
 
-// writeTable prints a topology for people, a line a node. What is not known
-// is said so, never left blank; why a node was not read stands on stderr.
+// writeTable prints a topology for people, a line a node, and a few on the
+// API. What is not known is said so, never left blank; why a node was not read
+// stands on stderr.
 func writeTable(w io.Writer, t mapping.Topology) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NODE\tOS\tKERNEL\tRUNTIME\tCNI\tDISKS\tHARDENING")
 	for _, n := range t.Nodes {
 		if n.Facts == nil {
-			fmt.Fprintf(tw, "%s\t%s\t-\t-\t-\t-\t-\n", n.Name, n.Error.Kind)
+			fmt.Fprintln(tw, strings.Join(apart(n), "\t"))
 			continue
 		}
 		f := n.Facts
@@ -41,7 +43,26 @@ func writeTable(w io.Writer, t mapping.Topology) error {
 			verdicts(n),
 		}, "\t"))
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	return writeAPITable(w, t)
+}
+
+// apart is the line of a node that was not read: what the API says of it.
+func apart(n mapping.Node) []string {
+	line := []string{n.Name, "-", "-", "-", "-", "-", "-"}
+	if n.Error != nil {
+		line[1] = n.Error.Kind
+	}
+	if n.Kubernetes != nil && n.Kubernetes.State == fact.IsPresent {
+		k := n.Kubernetes.Value
+		if n.Error == nil {
+			line[1] = printable(cmp.Or(k.OSImage, "-"))
+		}
+		line[2], line[3] = printable(cmp.Or(k.Kernel, "-")), printable(cmp.Or(k.Runtime, "-"))
+	}
+	return line
 }
 
 // cell is a fact's text, or its state where there is no value.

@@ -1,13 +1,18 @@
-// Package discover reads what the nodes of a cluster really are.
+// Package discover reads what a cluster really is: its nodes, and its API.
 //
 //	topology, failures := discover.Run(ctx, []discover.Node{
 //		{Runner: nodeexec.Open(target, nodeexec.Options{}), Roles: []string{"control"}},
 //	}, discover.Options{})
+//	snapshot, err := discover.ReadAPI(ctx, restConfig, discover.APIOptions{})
+//	topology = discover.APIAnswer{Snapshot: &snapshot}.AddTo(topology)
 //	yaml, err := topology.YAML()
 //
 // Each node is asked once: shims/probe.sh runs there, changes nothing, and
 // prints all that package mapping knows how to read. A node that cannot be
-// asked has its reason in the topology, and costs the others nothing.
+// asked has its reason in the topology, and costs the others nothing. The API
+// is only listed, resource by resource, and never a Secret; whether it is the
+// one of these nodes is for the caller to prove before the two are put together
+// (see nodeexec/kubeconfig).
 package discover
 
 import (
@@ -26,8 +31,9 @@ import (
 
 // Node is a node to ask.
 type Node struct {
-	Runner nodeexec.Runner
-	Roles  []string // the inventory's groups
+	Runner  nodeexec.Runner
+	Roles   []string // the inventory's groups
+	Address string   // the inventory's, to find the node in the API; may be empty
 }
 
 // Options say how the nodes are asked. The zero value is right.
@@ -100,7 +106,7 @@ func Run(ctx context.Context, nodes []Node, o Options) (mapping.Topology, []Fail
 		i := outcome.Index
 		found[i], errs[i] = calls[i].read(outcome, o)
 		calls[i].out = nil // tens of MB, on a node with many mounts
-		found[i].Name, found[i].Roles = outcome.Node, nodes[i].Roles
+		found[i].Name, found[i].Roles, found[i].Address = outcome.Node, nodes[i].Roles, nodes[i].Address
 		if errs[i] != nil {
 			found[i].Error = &mapping.Failure{Kind: kind(errs[i]), Message: errs[i].Error()}
 		}

@@ -25,10 +25,11 @@ type index struct {
 }
 
 type indexEntry struct {
-	Name  string           `json:"name"`
-	Roles []string         `json:"roles"`
-	File  string           `json:"file,omitempty"` // empty: the node gave no answer
-	Error *mapping.Failure `json:"error,omitempty"`
+	Name    string           `json:"name"`
+	Roles   []string         `json:"roles"`
+	Address string           `json:"address,omitempty"`
+	File    string           `json:"file,omitempty"` // empty: the node gave no answer
+	Error   *mapping.Failure `json:"error,omitempty"`
 }
 
 const indexSchema = "nestor.raw/v1"
@@ -41,7 +42,7 @@ func RawName(node string) string { return url.PathEscape(node) + ".probe" }
 func Index(t mapping.Topology, loops bool) []byte {
 	in := index{Schema: indexSchema, Loops: loops, Nodes: []indexEntry{}}
 	for _, n := range t.Nodes {
-		entry := indexEntry{Name: n.Name, Roles: n.Roles, Error: n.Error}
+		entry := indexEntry{Name: n.Name, Roles: n.Roles, Address: n.Address, Error: n.Error}
 		if n.Facts != nil {
 			entry.File = RawName(n.Name)
 		}
@@ -76,13 +77,21 @@ func Replay(folder fs.FS) (mapping.Topology, []Failure, error) {
 			}
 			n = mapping.FromProbe(answer, mapping.Options{Loops: in.Loops})
 		}
-		n.Name, n.Roles, n.Error = entry.Name, entry.Roles, entry.Error
+		n.Name, n.Roles, n.Address, n.Error = entry.Name, entry.Roles, entry.Address, entry.Error
 		nodes = append(nodes, n)
 		if e := entry.Error; e != nil {
 			failures = append(failures, Failure{entry.Name, replayed{e}})
 		}
 	}
-	return mapping.NewTopology(nodes), failures, nil
+	topology := mapping.NewTopology(nodes)
+	api, err := readRawAPI(folder)
+	if err != nil {
+		return mapping.Topology{}, nil, err
+	}
+	if api != nil {
+		topology, failures = api.AddTo(topology), append(failures, api.Failures()...)
+	}
+	return topology, failures, nil
 }
 
 func readIndex(folder fs.FS) (index, error) {

@@ -200,3 +200,32 @@ func sshShape(args []string) (host string, ok bool) {
 	}
 	return host, host != "" && forwards == 1
 }
+
+// Jumps are the targets of which the caller asks "ssh -G" to fill
+// [Effective].Jumps, keyed by their Host: the machines on the way to a target,
+// as ssh makes of it. A way that cannot be read has none, and is refused.
+func Jumps(t inventory.Target, s SSH) []inventory.Target {
+	var words []string
+	if jump := orNone(s.ProxyJump); jump != "" {
+		words = strings.Split(jump, ",")
+	} else if command := orNone(s.ProxyCommand); command != "" {
+		if jump, _ := proxied(command); jump != "" {
+			words = []string{jump}
+		}
+	}
+	var args []string
+	for o := range sshargs.Options(t.SSHArgs) {
+		if o.Name == "-F" && orNone(s.ProxyJump) != "" { // ssh hands it on to the jump
+			args = []string{"-F", o.Value}
+		}
+	}
+	var jumps []inventory.Target
+	for _, word := range words {
+		jump := inventory.Target{Node: t.Node, Kind: t.Kind, Transport: inventory.TransportSSH, Host: sshargs.Host(word), SSHArgs: args}
+		if user, _, ok := strings.Cut(strings.TrimPrefix(word, "ssh://"), "@"); ok {
+			jump.User = user
+		}
+		jumps = append(jumps, jump)
+	}
+	return jumps
+}

@@ -74,8 +74,8 @@ func keepNode(n *corev1.Node) (portal.Node, bool) {
 	return kept, true
 }
 
-// keepPod keeps the Pods that run and hold a port of their node. The API
-// server itself writes the hostPort of a Pod in the node's network.
+// keepPod keeps the Pods that run and hold a port of their node, or are on its
+// network. The API server itself writes the hostPorts of the latter.
 func keepPod(p *corev1.Pod) (portal.Pod, bool) {
 	kept := portal.Pod{
 		Namespace: p.Namespace, Name: p.Name, Labels: p.Labels,
@@ -84,7 +84,7 @@ func keepPod(p *corev1.Pod) (portal.Pod, bool) {
 	if owner := metav1.GetControllerOf(p); owner != nil {
 		kept.OwnerKind, kept.OwnerName = portal.Owner(owner.Kind, owner.Name, p.Labels)
 	}
-	holds := false
+	holds := p.Spec.HostNetwork
 	ports := func(c corev1.Container) {
 		for _, port := range c.Ports {
 			holds = holds || port.HostPort != 0

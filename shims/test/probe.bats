@@ -187,6 +187,53 @@ redact "$1"' sh "$BATS_TEST_TMPDIR/c.conf")
   done
 }
 
+other_folder() {
+  run --separate-stderr probe "$N" 20
+  [ "$status" -eq 0 ] && [ -z "$stderr" ] || return 1
+  [ "$(frame 'cri:containerd config' <<<"$output" | grep -c hunter2)" -eq 0 ] || return 1
+  [ "$(frame "cni:$folder/one" <<<"$output" | sed -n 2p)" = 10-x.conflist ] || return 1
+  [ "$(frame "cni:$folder/one/10-x.conflist" <<<"$output" | sed -n 2p)" = '{"name": "x"}' ] || return 1
+  [ "$(frame "cni:$folder/two" <<<"$output" | sed -n 2p)" = 20-y.conf ] || return 1
+  [ "$(frame cri <<<"$output" | tail -n 1)" = "$N end 0" ] || return 1
+  [ "$(frame 'cri:crio config' <<<"$output" | tail -n 1)" = "$N end 0" ] || return 1
+  [[ ${lines[-1]} = "$N done "* ]]
+}
+@test "the folders of networks that a runtime's configuration names are read, under every shell" {
+  folder="$BATS_TEST_TMPDIR/a b"
+  mkdir -p "$folder/one" "$folder/two"
+  echo '{"name": "x"}' >"$folder/one/10-x.conflist"
+  echo '{"name": "y"}' >"$folder/two/20-y.conf"
+  fake containerd <<END
+printf '[plugins."io.containerd.grpc.v1.cri".cni]\n  conf_dir = "%s"\n  conf_dir = "/etc/cni/net.d"\n  conf_dir = "-n"\npassword = "hunter2"\n' '$folder/one' # hunter2
+END
+  fake crio <<END
+printf '[crio.network]\nnetwork_dir = "%s/"\n' '$folder/two'
+END
+  each other_folder
+  fake containerd <<<"printf 'conf_dir = \"$folder/gone\"\n'"
+  shell=dash
+  run --separate-stderr probe "$N" 20
+  [ "$(frame "cni:$folder/gone" <<<"$output" | tail -n 1)" = "$N end absent" ]
+}
+
+@test "of registries.conf no password is taken, and the rest is" {
+  cat >"$BATS_TEST_TMPDIR/r.conf" <<'END'
+# secret
+[[registry]]
+prefix = "docker.io"
+location = 'robot:hunter2@mirror.example.org'
+insecure = true
+[[registry.mirror]]
+  location = "mirror.example.org/a"
+END
+  for shell in dash 'busybox ash'; do
+    # shellcheck disable=SC2086
+    out=$($shell -c "$(sed -n '/^registry_settings() {/,/^}/p' "$PROBE")"'
+registry_settings "$1"' sh "$BATS_TEST_TMPDIR/r.conf")
+    [ "$out" = $'[[registry]]\nprefix = "docker.io"\nlocation = \'mirror.example.org\'\n[[registry.mirror]]\n  location = "mirror.example.org/a"' ]
+  done
+}
+
 @test "nothing on the node is written but a folder on a tmpfs" {
   command -v strace >/dev/null || {
     [ -z "${CI:-}" ] || return 1
