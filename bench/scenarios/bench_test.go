@@ -101,3 +101,14 @@ func TestScenariosOnNodes(t *testing.T) {
 	})
 	pass(t, b, "node-exec", "run-cni", "kubeconfig", "portal")
 }
+
+// On a VM that is another than its name says, node-exec fails.
+func TestScenariosOnNodesThatAreNot(t *testing.T) {
+	b := open(t, func(l *lima.Lima, _ string) {
+		l.Add(t, "cp1", lima.VM{}) // a shell of this machine
+		l.Add(t, "node1", lima.VM{Status: "Stopped"})
+	})
+	results, err := scenarios.Run(t.Output(), b, "node-exec")
+	require.NoError(t, err)
+	require.Equal(t, scenarios.Fail, results[0].Verdict)
+}
