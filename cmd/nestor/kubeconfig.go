@@ -162,6 +162,9 @@ func (c *cli) fetchAccess(ctx context.Context, f accessFlags) (access, error) {
 		a.config = a.fetched.Config.Unverified(servers[0])
 	} else if err == nil {
 		a.config, err = kubeconfig.Reach(ctx, a.fetched.Config, servers)
+		if err != nil && len(a.fetched.Also) > 0 { // the first one may be left from an earlier cluster
+			err = fmt.Errorf("%w (with %s of %s, which also holds %s)", err, a.fetched.File, a.fetched.Node, strings.Join(a.fetched.Also, ", "))
+		}
 	}
 	if err != nil {
 		if _, ok := errors.AsType[*exitError](err); !ok {

@@ -197,6 +197,7 @@ func TestKubeconfig_RealNodes(t *testing.T) {
 			{"gone", "gone: ", 3},
 			{"nowhere", "nowhere", 2},
 			{"cp1", "the API does not answer", 3}, // for nobody serves one there
+			{"both", "(with /etc/kubernetes/admin.conf of both, which also holds /etc/rancher/k3s/k3s.yaml)", 3},
 		} {
 			got := d.run(t, "--cp", test.cp)
 			assert.Equal(t, test.code, got.code, "%s: %s", test.cp, got.stderr)

@@ -184,9 +184,13 @@ func TestState_EachDrift(t *testing.T) {
 		{name: "a Service of a promise removed", make: func(t *testing.T) { l.Kubectl(t, "-n", "shop", "delete", "service", "db") }, rule: "service-missing", endpoint: "db", says: "no Service shop/db",
 			undo: seed(stateWorld)},
 		{name: "a name that an entry accepts, in another namespace", make: seed(`{apiVersion: v1, kind: Pod, metadata: {name: relay, namespace: shop}, spec: {containers: [{name: a, image: a, ports: [{containerPort: 25, hostPort: 2525}]}]}}`),
-			rule: "unpromised-hostport", says: "Pod shop/relay holds port 2525/TCP", undo: func(t *testing.T) { l.Kubectl(t, "-n", "shop", "delete", "pod", "relay", "--grace-period=0", "--force") }},
+			rule: "unpromised-hostport", says: "Pod shop/relay holds port 2525/TCP", undo: func(t *testing.T) {
+				l.Kubectl(t, "-n", "shop", "delete", "pod", "relay", "--grace-period=0", "--force")
+			}},
 		{name: "hostNetwork without a port", make: seed(`{apiVersion: v1, kind: Pod, metadata: {name: agent-1, namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u, controller: true}]}, spec: {hostNetwork: true, containers: [{name: a, image: a}]}}`),
-			rule: "unpromised-hostnetwork", says: "DaemonSet shop/agent is on the network", undo: func(t *testing.T) { l.Kubectl(t, "-n", "shop", "delete", "pod", "agent-1", "--grace-period=0", "--force") }},
+			rule: "unpromised-hostnetwork", says: "DaemonSet shop/agent is on the network", undo: func(t *testing.T) {
+				l.Kubectl(t, "-n", "shop", "delete", "pod", "agent-1", "--grace-period=0", "--force")
+			}},
 		{name: "Gateway", make: seed(`{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: web, namespace: shop}}`), rule: "l4-residue", says: "Gateway shop/web"},
 		{name: "HTTPRoute", make: seed(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: web, namespace: shop}}`), rule: "l4-residue", says: "HTTPRoute shop/web"},
 		{name: "GatewayClass", make: seed(`{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: cilium}}`), rule: "l4-residue", says: "GatewayClass cilium"},

@@ -279,3 +279,24 @@ func TestAFolderThatIsNotOursLeavesTheOldFile(t *testing.T) {
 	assert.Equal(t, oldConf, string(got))
 	assert.Empty(t, leftovers(t, file))
 }
+
+// Root writes for a user, and the file stays the user's.
+func TestAFileStaysItsOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("giving a file away needs root")
+		}
+		t.Skip("NOT RUN: giving a file away needs root")
+	}
+	const nobody = 65534
+	ca := pki.New(t, "kubernetes")
+	file := write(t, filepath.Join(t.TempDir(), "config"), ca.AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()), 0o600)
+	require.NoError(t, os.Chown(file, nobody, nobody))
+	w, err := parsed(t, ca.AdminConf(t, "https://192.0.2.2:6443", pki.NextYear())).Write(t.Context(), file, kubeconfig.WriteOptions{})
+	require.NoError(t, err)
+	for _, name := range []string{file, w.Backup} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		assert.Equal(t, uint32(nobody), info.Sys().(*syscall.Stat_t).Uid, name)
+	}
+}

@@ -84,7 +84,7 @@ func TestRootNeedsNoSudo(t *testing.T) {
 func TestFetchSaysWhyAFileCannotBeRead(t *testing.T) {
 	for stderr, says := range map[string]string{
 		"cat: /etc/kubernetes/admin.conf: Input/output error\n": "cp1: /etc/kubernetes/admin.conf: cannot be read: Input/output error",
-		"client-key-data: SECRET\n":                            "cp1: /etc/kubernetes/admin.conf: cannot be read",
+		"client-key-data: SECRET\n":                             "cp1: /etc/kubernetes/admin.conf: cannot be read",
 	} {
 		node := &nodeexectest.Node{NodeName: "cp1", Answer: func(c nodeexectest.Call) nodeexectest.Reply {
 			if c.Argv[0] == "cat" {

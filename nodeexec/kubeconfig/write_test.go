@@ -288,7 +288,7 @@ func TestWriteWaitsForKubectl(t *testing.T) {
 	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
 	file := filepath.Join(t.TempDir(), "config")
 	lock := write(t, file+".lock", "", 0o600)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // far more than our own lock takes
 	defer cancel()
 	_, err := c.Write(ctx, file, kubeconfig.WriteOptions{})
 	require.ErrorIs(t, err, kubeconfig.ErrBusy)

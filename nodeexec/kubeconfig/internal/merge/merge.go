@@ -17,6 +17,7 @@ package merge
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,6 +83,9 @@ func Apply(text []byte, entries []Entry, current string) (out []byte, anew bool,
 	if out, ok := splice(text, doc, entries, current); ok && reads(out, want) {
 		return out, false, nil
 	}
+	if json.Valid(text) {
+		asJSON(want)
+	}
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
@@ -89,6 +93,19 @@ func Apply(text []byte, entries []Entry, current string) (out []byte, anew bool,
 		return nil, false, errors.New("its YAML cannot be edited")
 	}
 	return b.Bytes(), true, nil
+}
+
+// asJSON has a tree written as JSON, for programs that read nothing else.
+func asJSON(n *yaml.Node) {
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		n.Style = yaml.FlowStyle
+	case n.ShortTag() == "!!str":
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, item := range n.Content {
+		asJSON(item)
+	}
 }
 
 // decode gives the document's mapping.

@@ -2,6 +2,7 @@ package merge_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -188,6 +189,18 @@ func TestLayouts(t *testing.T) {
 				return c.Name == "b" && c.Cluster.Server == "s"
 			}))
 		})
+	}
+}
+
+func TestJSONStaysJSON(t *testing.T) {
+	old := `{"kind": "Config", "n": 1, "none": null, "clusters": [{"name": "a", "cluster": {"server": "x\u00e9\ttab"}}], "users": []}`
+	require.True(t, json.Valid([]byte(old)))
+	for _, name := range []string{"a", "yes", "é \"q\""} {
+		now, anew, err := merge.Apply([]byte(old), bench(name), name)
+		require.NoError(t, err)
+		assert.True(t, anew)
+		require.True(t, json.Valid(now), "%s", now)
+		assertOthersStay(t, []byte(old), now, name)
 	}
 }
 
