@@ -17,7 +17,7 @@ for disk; do
   case $n in
     1) printf 'label: gpt\n,,L\n' | sfdisk -q "$disk" && udevadm settle && mkfs.ext4 -qF "${disk}1" ;;
     2) if command -v pvcreate >/dev/null; then
-         pvcreate -qyf "$disk" >/dev/null && vgcreate -q "ceph-$(cat /proc/sys/kernel/random/uuid)" "$disk" >/dev/null
+         pvcreate -qyff "$disk" >/dev/null && vgcreate -q "ceph-$(cat /proc/sys/kernel/random/uuid)" "$disk" >/dev/null
        else
          mkfs.ext4 -qF "$disk"
        fi ;;
