@@ -70,6 +70,9 @@ func pass(t *testing.T, b *scenarios.Bench, names ...string) {
 	}
 }
 
+// onGuests are the scenarios that need a real machine; make guest adds others.
+var onGuests = []string{"node-exec", "kubeconfig", "remove"}
+
 // Two real Debian guests, node1 with two extra disks. Only their NodePorts are
 // not forwarded, so ui-reachable is for a bench with Lima.
 func TestScenariosOnGuests(t *testing.T) {
@@ -84,7 +87,7 @@ func TestScenariosOnGuests(t *testing.T) {
 			}
 		}
 	})
-	pass(t, b, "node-exec", "run-cni", "kubeconfig", "node-side", "portal", "remove")
+	pass(t, b, onGuests...)
 }
 
 // The same on two nodes that are namespaces of this machine: what is quick,
