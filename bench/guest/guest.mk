@@ -3,7 +3,7 @@
 
 # Packages that test with a guest, in tests with Guest in their names: what CI can
 # with the tag integration, by hand with guest as well.
-GUEST_TESTS := ./bench/guest ./nodeexec/discover ./nodeexec/remove
+GUEST_TESTS := ./bench/guest ./bench/scenarios ./nodeexec/discover ./nodeexec/remove
 
 .PHONY: guest-build guest-test guest
 

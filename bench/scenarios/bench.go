@@ -17,6 +17,7 @@ type Bench struct {
 	Root      string // this repository
 	Nestor    string // the binary
 	Inventory string
+	StackID   string // the inventory's stack_id
 	Work      string // a folder for what the scenarios write
 	Nodes     []Node
 	Emulated  []string // what of the bench is not the real thing, a sentence each

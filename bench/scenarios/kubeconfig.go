@@ -46,7 +46,7 @@ func kubeconfig(l *Log, b *Bench) {
 	mark := fmt.Sprintf("nestor-%x", sha256.Sum256([]byte(b.Work)))[:20]
 	_, err = b.kubectl(file, "create", "namespace", mark).text()
 	l.Must(err, "making a namespace")
-	topology, err := b.nestor("discover", cp, "--cp", cp, "--sudo", "--timeout", "2m", "--output", "json").text()
+	topology, err := b.nestor("discover", cp, "--cp", cp, "--sudo", "--timeout", "10m", "--output", "json").text()
 	l.Check(strings.Contains(topology, mark), "nestor discover --cp %s, without a kubeconfig, reads the API: it knows of the namespace %s: %v", cp, mark, err)
 
 	// As a script of the bench has always done it, before there is an inventory.

@@ -36,7 +36,7 @@ var comparisons = []struct{ fact, jq, sh string }{
 
 func nodeSide(l *Log, b *Bench) {
 	file := filepath.Join(b.Work, "node-side.json")
-	out, err := b.nestor("discover", "--no-api", "--sudo", "--timeout", "2m", "--output", "json").text()
+	out, err := b.nestor("discover", "--no-api", "--sudo", "--timeout", "10m", "--output", "json").text()
 	l.Must(err, "nestor discover")
 	_, err = script.Echo(out).WriteFile(file)
 	l.Must(err, "the topology")
@@ -49,7 +49,7 @@ func nodeSide(l *Log, b *Bench) {
 			l.Check(found == strings.TrimSpace(own), "%s: %s: discover says %q, the node says %q", n.Name, c.fact, found, strings.TrimSpace(own))
 		}
 	}
-	code, out, stderr, err := b.nestor("discover", "--no-api", "--sudo", "--timeout", "2m", "--against", file).code()
+	code, out, stderr, err := b.nestor("discover", "--no-api", "--sudo", "--timeout", "10m", "--against", file).code()
 	l.Must(err, "nestor discover --against")
 	l.Check(code == 0 && out == "", "again, nothing has drifted: exit code %d: %s%s", code, out, stderr)
 }

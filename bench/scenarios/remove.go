@@ -17,7 +17,7 @@ for disk; do
   case $n in
     1) printf 'label: gpt\n,,L\n' | sfdisk -q "$disk" && udevadm settle && mkfs.ext4 -qF "${disk}1" ;;
     2) if command -v pvcreate >/dev/null; then
-         pvcreate -qyf "$disk" >/dev/null && vgcreate -q "ceph-$(cat /proc/sys/kernel/random/uuid)" "$disk" >/dev/null
+         pvcreate -qyff "$disk" >/dev/null && vgcreate -q "ceph-$(cat /proc/sys/kernel/random/uuid)" "$disk" >/dev/null
        else
          mkfs.ext4 -qF "$disk"
        fi ;;
@@ -71,7 +71,7 @@ func remove(l *Log, b *Bench) {
 	l.Must(err, "the profile")
 	plan := filepath.Join(b.Work, "plan.json")
 	ask := func(args ...string) call {
-		return b.nestor(append([]string{"remove"}, append(args, "--sudo", "--target-kind", "lima")...)...)
+		return b.nestor(append([]string{"remove"}, append(args, "--sudo", "--target-kind", "lima", "--stack-id", b.StackID)...)...)
 	}
 
 	code, out, stderr, err := ask("verify", node, "--disks", file).code()
@@ -86,8 +86,10 @@ func remove(l *Log, b *Bench) {
 	// The refusals that stand between a plan and a disk.
 	for why, refused := range map[string]call{
 		"without BANC_JETABLE=1": ask("apply", plan, "--confirm", hash).with("BANC_JETABLE="),
-		"with another hash":      ask("apply", plan, "--confirm", strings.Repeat("0", 64)).with("BANC_JETABLE=1"),
-		"meant for production": b.nestor("remove", "apply", plan, "--confirm", hash, "--sudo", "--target-kind", "prod").
+		"of another stack": b.nestor("remove", "apply", plan, "--confirm", hash, "--sudo", "--target-kind", "lima", "--stack-id", "another").
+			with("BANC_JETABLE=1"),
+		"with another hash": ask("apply", plan, "--confirm", strings.Repeat("0", 64)).with("BANC_JETABLE=1"),
+		"meant for production": b.nestor("remove", "apply", plan, "--confirm", hash, "--sudo", "--target-kind", "prod", "--stack-id", b.StackID).
 			with("BANC_JETABLE=1", "EXPECTED_TARGET_KIND=prod"),
 	} {
 		code, _, stderr, err := refused.code()

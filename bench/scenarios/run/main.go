@@ -32,6 +32,7 @@ func run() (int, error) {
 	root := flags.String("root", ".", "this repository's `folder`")
 	inventory := flags.String("inventory", "", "the bench's inventory `file` (default: bench/lima/.work/inventory.yaml)")
 	evidence := flags.String("evidence", "", "also write what was seen to this new `file`, a folder's dated one if it is a folder")
+	stack := flags.String("stack-id", "bench", "the inventory's `stack_id`, which remove wants to be told")
 	list := flags.Bool("list", false, "say which scenarios there are")
 	flags.Func("emulated", "something of the bench that is not the real thing, for the evidence (repeatable)", func(s string) error {
 		emulated = append(emulated, s)
@@ -66,7 +67,7 @@ func run() (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	b.Emulated = emulated
+	b.Emulated, b.StackID = emulated, *stack
 
 	began := time.Now()
 	results, err := scenarios.Run(os.Stdout, b, flags.Args()...)

@@ -55,6 +55,7 @@ func open(t *testing.T, add func(l *lima.Lima, adminConf string)) *scenarios.Ben
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(inventory, "PORT", port)), 0o600))
 	b, err := scenarios.Open(root, nestor, file, t.TempDir())
 	require.NoError(t, err)
+	b.StackID = "bench"
 	b.Emulated = []string{"limactl is the stand-in of bench/lima", "the control plane runs on the workstation, without kubelets"}
 	return b
 }
@@ -68,6 +69,9 @@ func pass(t *testing.T, b *scenarios.Bench, names ...string) {
 		})
 	}
 }
+
+// onGuests are the scenarios that need a real machine; make guest adds others.
+var onGuests = []string{"node-exec", "kubeconfig", "remove"}
 
 // Two real Debian guests, node1 with two extra disks. Only their NodePorts are
 // not forwarded, so ui-reachable is for a bench with Lima.
@@ -83,7 +87,7 @@ func TestScenariosOnGuests(t *testing.T) {
 			}
 		}
 	})
-	pass(t, b, "node-exec", "run-cni", "kubeconfig", "node-side", "portal", "remove")
+	pass(t, b, onGuests...)
 }
 
 // The same on two nodes that are namespaces of this machine: what is quick,
@@ -99,4 +103,15 @@ func TestScenariosOnNodes(t *testing.T) {
 		}
 	})
 	pass(t, b, "node-exec", "run-cni", "kubeconfig", "portal")
+}
+
+// On a VM that is another than its name says, node-exec fails.
+func TestScenariosOnNodesThatAreNot(t *testing.T) {
+	b := open(t, func(l *lima.Lima, _ string) {
+		l.Add(t, "cp1", lima.VM{}) // a shell of this machine
+		l.Add(t, "node1", lima.VM{Status: "Stopped"})
+	})
+	results, err := scenarios.Run(t.Output(), b, "node-exec")
+	require.NoError(t, err)
+	require.Equal(t, scenarios.Fail, results[0].Verdict)
 }
