@@ -45,13 +45,6 @@ integration: install ## The heavy tests: a real Kubernetes API, a real browser, 
 	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-build)
 	@$(call stage,guest,$(MAKE) --no-print-directory guest-build)
 	@$(call stage,heavy tests,bench/integration.sh)
-integration: install ## The heavy tests: a real Kubernetes API (its first build takes minutes), a real browser
-	@$(call stage,control plane,$(MAKE) --no-print-directory controlplane-test)
-	@$(call stage,guest,$(MAKE) --no-print-directory guest-test)
-	@$(call stage,scenarios,$(GO) test -tags integration -run Nodes ./bench/scenarios)
-	@$(call stage,portal,$(GO) test -tags integration ./portal/...)
-	@$(call stage,discover of an API,$(GO) test -tags integration -run 'DiscoverAPI|ReadAPI' ./cmd/nestor ./nodeexec/discover)
-	@$(call stage,wipes of loop devices,$(GO) test -tags integration -timeout 30m -run '^TestRemove_' ./cmd/nestor)
 
 .PHONY: check
 check: ## Format and lint everything

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nestor-tools/nestor/bench/cptest"
-	"github.com/nestor-tools/nestor/bench/guest"
 	"github.com/nestor-tools/nestor/bench/lima"
 	"github.com/nestor-tools/nestor/bench/nodes"
 	"github.com/nestor-tools/nestor/bench/scenarios"
@@ -70,28 +69,8 @@ func pass(t *testing.T, b *scenarios.Bench, names ...string) {
 	}
 }
 
-// onGuests are the scenarios that need a real machine; make guest adds others.
-var onGuests = []string{"node-exec", "kubeconfig", "remove"}
-
-// Two real Debian guests, node1 with two extra disks. Only their NodePorts are
-// not forwarded, so ui-reachable is for a bench with Lima.
-func TestScenariosOnGuests(t *testing.T) {
-	b := open(t, func(l *lima.Lima, adminConf string) {
-		disks := []guest.Disk{{Name: "data1", SizeMiB: 256}, {Name: "data2", SizeMiB: 128}}
-		for _, spec := range []guest.Spec{{Name: "cp1"}, {Name: "node1", Disks: disks}} {
-			spec.Hostname, spec.User = "lima-"+spec.Name, "debian"
-			g := guest.Start(t, spec)
-			l.Add(t, spec.Name, lima.VM{SSH: g.SSHArgs()})
-			if spec.Name == "cp1" {
-				g.MustRun(t, "umask 077; mkdir -p -m 755 /etc/kubernetes; cat >/etc/kubernetes/admin.conf <<'END'\n"+adminConf+"END\n")
-			}
-		}
-	})
-	pass(t, b, onGuests...)
-}
-
-// The same on two nodes that are namespaces of this machine: what is quick,
-// and needs no disks.
+// Two nodes that are namespaces of this machine: what is quick, and needs no
+// disks.
 func TestScenariosOnNodes(t *testing.T) {
 	b := open(t, func(l *lima.Lima, adminConf string) {
 		n := nodes.Start(t, nodes.Spec{Fast: true, Nodes: []nodes.Node{
