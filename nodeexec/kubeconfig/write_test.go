@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
@@ -161,6 +162,27 @@ func TestMergeLeavesTheRestByteForByte(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, again.Changed)
 	assert.Equal(t, five(t), read(t, w.Backup), "nothing was replaced")
+}
+
+// kubectl reads YAML 1.1, in which more words mean something else than a name.
+func TestKubectlReadsWhateverItIsCalled(t *testing.T) {
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://192.0.2.1:6443", pki.NextYear()))
+	for _, name := range []string{
+		"y", "Y", "yes", "Yes", "YES", "on", "On", "n", "No", "off", "OFF", "true", "null", "~", "1e3", "0x1", "0777", "1_000", "1:20", ".5", "2026-01-01",
+		"a:b", "a: b", "x # y", "#x", "- y", "{x", "[x", "*a", "&a", "!a", "|", ">", "%x", "@x", "`x", "=", "<<", `q'u"o\`, "é漢", "../../x", "--help", "admin@10.0.0.1:6443",
+	} {
+		for kind, old := range map[string]string{"a file of its own": "", "in place": five(t), "anew": "clusters: [{name: a, cluster: &c {server: s}}]\ncontexts:\n- {name: a, context: {cluster: a, user: a}}\n", "JSON": `{"clusters": [], "contexts": []}`} {
+			file := write(t, filepath.Join(t.TempDir(), "config"), old, 0o600)
+			_, err := c.Named(name).Write(t.Context(), file, kubeconfig.WriteOptions{Merge: old != "", Current: true})
+			require.NoError(t, err, "%s: %s", name, kind)
+			loaded, err := clientcmd.LoadFromFile(file)
+			require.NoError(t, err, "%s: %s", name, kind)
+			require.Equal(t, name, loaded.CurrentContext, kind)
+			require.Contains(t, loaded.Contexts, name, kind)
+			require.Contains(t, loaded.Clusters, loaded.Contexts[name].Cluster, kind)
+			require.Contains(t, loaded.AuthInfos, name+"-admin", kind)
+		}
+	}
 }
 
 func TestMergeKeepsTheCurrentContext(t *testing.T) {
