@@ -206,6 +206,10 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
+// maxReason bounds what a server's own message takes of the topology, in
+// characters.
+const maxReason = 300
+
 // reason is an error on one line, without what changes from one call to the
 // next: the ports of this side, and how long was left to wait.
 func reason(err error, timeout time.Duration) string {
@@ -221,5 +225,9 @@ func reason(err error, timeout time.Duration) string {
 		}
 		return fmt.Sprintf("%s: %v", failed.Op, failed.Err)
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "?")), " ")
+	if runes := []rune(text); len(runes) > maxReason {
+		text = string(runes[:maxReason]) + "..."
+	}
+	return text
 }
