@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nestor-tools/nestor/bench/pki"
+	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/mapping/fact"
 	"github.com/nestor-tools/nestor/nodeexec/nodeexectest"
 )
@@ -77,4 +78,18 @@ esac`)
 			require.Empty(t, pki.Leaked(out.String()+stderr.String(), append(pki.Secrets(c.key), "hunter2")))
 		})
 	}
+}
+
+// What a hostile node or API calls itself moves no cursor.
+func TestDiscover_TableObeysNobody(t *testing.T) {
+	const bad = "x\x1b[2J\ny"
+	topology := mapping.Topology{Nodes: []mapping.Node{
+		{Name: bad, Kubernetes: &mapping.Observed[mapping.Kubernetes]{State: fact.IsPresent, Value: mapping.Kubernetes{OSImage: bad, Kernel: bad, Runtime: bad}}},
+		{Name: "node1", Facts: &mapping.NodeFacts{Kernel: fact.Present(mapping.Kernel{Release: bad})}},
+	}}
+	var out bytes.Buffer
+	require.NoError(t, writeTable(&out, topology))
+	require.Equal(t, 3, strings.Count(out.String(), "\n"), out.String())
+	require.NotContains(t, out.String(), "\x1b")
+	require.Equal(t, 5, strings.Count(out.String(), `x\x1b[2J\ny`), out.String())
 }
