@@ -101,6 +101,14 @@ func TestDiscoverAPI_RealFetchesItsOwnKey(t *testing.T) {
 	for _, secret := range []string{cluster.Token, "hunter2"} {
 		require.NotContains(t, got.out+got.stderr+string(text), secret)
 	}
+	kept, err := os.ReadDir(raw)
+	require.NoError(t, err)
+	require.Len(t, kept, 5, "three nodes, their index, the API")
+	for _, entry := range kept {
+		answer, err := os.ReadFile(filepath.Join(raw, entry.Name()))
+		require.NoError(t, err)
+		require.NotContains(t, string(answer), cluster.Token, entry.Name())
+	}
 	topology := topologyOf(t, string(text))
 	validate(t, text)
 	require.Equal(t, fact.IsPresent, topology.API.State)
