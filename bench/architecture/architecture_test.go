@@ -189,6 +189,7 @@ func TestClientGoStaysAtTheEdge(t *testing.T) {
 		for _, imported := range s.imports {
 			if within(imported, []string{"k8s.io/client-go", "k8s.io/api"}) {
 				assert.True(t, within(s.pkg, clusterClients), "%s imports %s", s.path, imported)
+				assert.False(t, within(imported, []string{"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers"}), "%s imports %s, whose types double the binary", s.path, imported)
 			}
 		}
 	}

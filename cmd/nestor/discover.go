@@ -116,7 +116,7 @@ known to be free.`,
 	fl.BoolVar(&f.sudo, "sudo", false, `read as root, through "sudo -n"`)
 	fl.BoolVar(&f.loops, "loops", false, "take loop devices for disks, as on a bench whose disks are files")
 	fl.IntVar(&f.forks, "forks", 32, "how many nodes are asked at once")
-	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "what each section of the probe may take on a node; the call as a whole gets 30s more, and so does each resource of the API")
+	fl.DurationVar(&f.timeout, "timeout", 10*time.Second, "what each section of the probe may take on a node; the call as a whole gets 30s more, a resource of the API 20s")
 	fl.StringVar(&f.cp, "cp", "", "fetch the kubeconfig from this control plane (default: one that is known to be)")
 	fl.StringVar(&f.server, "server", "", "where the API of a fetched kubeconfig answers: a URL, or a host with or without a port")
 	fl.IntVar(&f.apiPort, "api-port", 0, "the port of that API from here (default: the inventory's api_port, else the kubeconfig's own, 6443 with Lima)")

@@ -63,7 +63,10 @@ func unreadAPI(ctx context.Context, err error) discover.APIAnswer {
 	}
 	answer := discover.APIAnswer{State: fact.IsUnknown, Why: "kubernetes API: " + strings.TrimPrefix(err.Error(), "kubernetes API: "), Kind: nodeexec.KindOf(err)}
 	switch {
-	case answer.Kind == nodeexec.KindSudo, errors.Is(err, kubeconfig.ErrCredentials), errors.Is(err, discover.ErrCredentials):
+	case answer.Kind == nodeexec.KindSudo:
+		answer.State = fact.IsDenied
+		answer.Why += "; the API half needs root there: allow that, give --kubeconfig FILE, or leave it out with --no-api"
+	case errors.Is(err, kubeconfig.ErrCredentials), errors.Is(err, discover.ErrCredentials):
 		answer.State = fact.IsDenied
 	case errors.Is(err, kubeconfig.ErrNoAnswer), errors.Is(err, discover.ErrNoAnswer):
 		answer.Kind = nodeexec.KindUnreachable

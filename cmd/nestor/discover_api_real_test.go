@@ -19,6 +19,7 @@ import (
 	"github.com/nestor-tools/nestor/bench/cptest"
 	"github.com/nestor-tools/nestor/bench/faultproxy"
 	"github.com/nestor-tools/nestor/bench/nodes"
+	"github.com/nestor-tools/nestor/bench/pki"
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/mapping/fact"
 )
@@ -100,6 +101,14 @@ func TestDiscoverAPI_RealFetchesItsOwnKey(t *testing.T) {
 	for _, secret := range []string{cluster.Token, "hunter2"} {
 		require.NotContains(t, got.out+got.stderr+string(text), secret)
 	}
+	kept, err := os.ReadDir(raw)
+	require.NoError(t, err)
+	require.Len(t, kept, 5, "three nodes, their index, the API")
+	for _, entry := range kept {
+		answer, err := os.ReadFile(filepath.Join(raw, entry.Name()))
+		require.NoError(t, err)
+		require.NotContains(t, string(answer), cluster.Token, entry.Name())
+	}
 	topology := topologyOf(t, string(text))
 	validate(t, text)
 	require.Equal(t, fact.IsPresent, topology.API.State)
@@ -179,6 +188,33 @@ func TestDiscoverAPI_RealFetchesItsOwnKey(t *testing.T) {
 		require.Equal(t, exitUnreachable, nowhere.code, nowhere.stderr)
 		require.Contains(t, nowhere.stderr, "127.0.0.1:1")
 	})
+	t.Run("a key that is none", func(t *testing.T) {
+		ca := pki.New(t, "kubernetes")
+		good := ca.AdminConf(t, cluster.URL, pki.NextYear())
+		for says, key := range map[string]string{
+			"it is empty":           "",
+			"not a usable":          string(admin)[:len(admin)/2],
+			"it expired on":         ca.AdminConf(t, cluster.URL, time.Now().AddDate(0, 0, -3)),
+			"runs a program":        strings.Replace(good, "  user:\n", "  user:\n    exec: {command: /bin/sh}\n", 1),
+			"it is another cluster": good,
+		} {
+			_, err := bench.Exec(t.Context(), "cp1", "sh", "-c", `printf %s "$1" >/etc/kubernetes/admin.conf`, "sh", key)
+			require.NoError(t, err)
+			bad := nestor(nil, inventory...)
+			require.Empty(t, pki.Leaked(bad.out+bad.stderr, append(pki.Secrets(key), cluster.Token)))
+			require.Contains(t, bad.stderr, says)
+			if says == "it is another cluster" { // the address answers, and is not this key's
+				require.Equal(t, invocation{exitRefused, "", bad.stderr}, bad)
+				continue
+			}
+			require.Equal(t, exitUnevaluated, bad.code, bad.stderr)
+			topology := topologyOf(t, bad.out)
+			require.Equal(t, fact.IsUnknown, topology.API.State)
+			require.Len(t, topology.Nodes, 3, "the nodes are written all the same")
+		}
+		_, err := bench.Exec(t.Context(), "cp1", "sh", "-c", `printf %s "$1" >/etc/kubernetes/admin.conf`, "sh", string(admin))
+		require.NoError(t, err)
+	})
 	t.Run("no right to the key", func(t *testing.T) {
 		out, err := bench.Exec(t.Context(), "cp1", "sh", "-c", "rm /etc/sudoers.d/* && ls -A /etc/sudoers.d")
 		require.NoError(t, err, string(out))
@@ -188,6 +224,10 @@ func TestDiscoverAPI_RealFetchesItsOwnKey(t *testing.T) {
 		require.Equal(t, fact.IsDenied, topology.API.State, topology.API.Why)
 		require.Nil(t, topology.Cluster)
 		require.Contains(t, denied.stderr, "nestor: kubernetes API: cp1: ")
+		require.Contains(t, denied.stderr, "--no-api\n")
+		require.Equal(t, exitOK, nestor(nil, with("--no-api")...).code)
+		own := nestor(nil, with("--kubeconfig", cluster.Kubeconfig)...)
+		require.Equal(t, exitOK, own.code, "the machine ids prove it, without root: %s", own.stderr)
 	})
 	t.Run("no answer", func(t *testing.T) {
 		proxy := cluster.Proxy(t)

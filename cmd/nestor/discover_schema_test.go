@@ -20,7 +20,7 @@ func validate(t *testing.T, text []byte) {
 	require.NoError(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(asJSON))
 	require.NoError(t, err)
-	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schema", "topology.v1.json"))
+	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(filepath.Dir(kubeconfigSchema), "topology.v1.json")) // absolute, for tests change the folder
 	require.NoError(t, err)
 	require.NoError(t, schema.Validate(document))
 }

@@ -19,13 +19,19 @@ import (
 func writeTable(w io.Writer, t mapping.Topology) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NODE\tOS\tKERNEL\tRUNTIME\tCNI\tDISKS\tHARDENING")
+	row := func(cells []string) { // names and versions are what nodes and the API say
+		for i := range cells {
+			cells[i] = printable(cells[i])
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
+	}
 	for _, n := range t.Nodes {
 		if n.Facts == nil {
-			fmt.Fprintln(tw, strings.Join(apart(n), "\t"))
+			row(apart(n))
 			continue
 		}
 		f := n.Facts
-		fmt.Fprintln(tw, strings.Join([]string{
+		row([]string{
 			n.Name,
 			cell(f.OS, func() string { return strings.TrimSpace(f.OS.Value.ID + " " + f.OS.Value.VersionID) }),
 			cell(f.Kernel, func() string { return f.Kernel.Value.Release }),
@@ -41,7 +47,7 @@ func writeTable(w io.Writer, t mapping.Topology) error {
 			}),
 			cell(f.Disks, func() string { return countDisks(f.Disks.Value) }),
 			verdicts(n),
-		}, "\t"))
+		})
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -58,9 +64,9 @@ func apart(n mapping.Node) []string {
 	if n.Kubernetes != nil && n.Kubernetes.State == fact.IsPresent {
 		k := n.Kubernetes.Value
 		if n.Error == nil {
-			line[1] = printable(cmp.Or(k.OSImage, "-"))
+			line[1] = cmp.Or(k.OSImage, "-")
 		}
-		line[2], line[3] = printable(cmp.Or(k.Kernel, "-")), printable(cmp.Or(k.Runtime, "-"))
+		line[2], line[3] = cmp.Or(k.Kernel, "-"), cmp.Or(k.Runtime, "-")
 	}
 	return line
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -15,8 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/nestor-tools/nestor/mapping/cluster"
@@ -56,11 +53,12 @@ func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Sn
 		o.Timeout = 30 * time.Second
 	}
 	ctx = logr.NewContext(ctx, logr.Discard()) // client-go would log broken answers to stderr
-	r, err := newReader(config, o)
+	client, err := newAPIClient(config)
 	if err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("kubernetes API: %w", errUnusable) // the cause may quote the credentials
 	}
-	defer r.client.CloseIdleConnections()
+	defer client.http.CloseIdleConnections()
+	r := &reader{client, o.Timeout}
 	var s cluster.Snapshot
 	if s.Version, err = r.version(ctx); err != nil {
 		return s, unanswered(err, o.Timeout/3)
@@ -83,36 +81,10 @@ func ReadAPI(ctx context.Context, config *rest.Config, o APIOptions) (cluster.Sn
 	return s, ctx.Err()
 }
 
-// reader has the clients of one API.
+// reader reads one API.
 type reader struct {
-	client  *http.Client
-	typed   kubernetes.Interface
-	names   metadata.Interface
+	*apiClient
 	timeout time.Duration
-}
-
-func newReader(config *rest.Config, o APIOptions) (*reader, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1 // some dozen calls: nothing to hold back
-	config.UserAgent = "nestor-discover"
-	config.WarningHandler = rest.NoWarnings{} // of deprecated versions, on stderr
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	// An API sends nobody elsewhere, and the credentials would go along.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	names, err := metadata.NewForConfigAndClient(config, client)
-	if err != nil {
-		return nil, err
-	}
-	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	typed, err := kubernetes.NewForConfigAndClient(config, client)
-	if err != nil {
-		return nil, err
-	}
-	return &reader{client: client, typed: typed, names: names, timeout: o.Timeout}, nil
 }
 
 // version is the first word of the server. That this user may not read it is
@@ -120,7 +92,7 @@ func newReader(config *rest.Config, o APIOptions) (*reader, error) {
 func (r *reader) version(ctx context.Context) (fact.Observed[string], error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout/3)
 	defer cancel()
-	body, err := r.typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	body, err := r.raw(ctx, "/version")
 	switch {
 	case apierrors.IsForbidden(err):
 		return fact.Denied[string](reason(err, 0)), nil
@@ -169,6 +141,9 @@ func read[V any](ctx context.Context, r *reader, page func(context.Context, meta
 func (r *reader) places(ctx context.Context, resource schema.GroupVersionResource) fact.Observed[[]metav1.PartialObjectMetadata] {
 	return read(ctx, r, func(ctx context.Context, o metav1.ListOptions) ([]metav1.PartialObjectMetadata, string, error) {
 		list, err := r.names.Resource(resource).List(ctx, o)
+		if err == nil {
+			err = whole(list)
+		}
 		if err != nil {
 			return nil, "", err
 		}
@@ -217,7 +192,7 @@ func (r *reader) versionOf(ctx context.Context, w cluster.Way) (string, error) {
 }
 
 func (r *reader) get(ctx context.Context, path string, into any) error {
-	body, err := r.typed.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	body, err := r.raw(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -230,6 +205,10 @@ func ignoreNotFound(err error) error {
 	}
 	return err
 }
+
+// maxReason bounds what a server's own message takes of the topology, in
+// characters.
+const maxReason = 300
 
 // reason is an error on one line, without what changes from one call to the
 // next: the ports of this side, and how long was left to wait.
@@ -246,5 +225,9 @@ func reason(err error, timeout time.Duration) string {
 		}
 		return fmt.Sprintf("%s: %v", failed.Op, failed.Err)
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "?")), " ")
+	if runes := []rune(text); len(runes) > maxReason {
+		text = string(runes[:maxReason]) + "..."
+	}
+	return text
 }

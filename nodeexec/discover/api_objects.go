@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/nestor-tools/nestor/mapping/cluster"
@@ -19,23 +20,23 @@ import (
 
 // readers fill the snapshot, each its own part of it.
 func (r *reader) readers(s *cluster.Snapshot, ways []fact.Observed[[]cluster.Place]) []func(context.Context) {
-	core, apps := r.typed.CoreV1(), r.typed.AppsV1()
+	core, apps, batch, storage := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, batchv1.SchemeGroupVersion, storagev1.SchemeGroupVersion
 	all := []func(context.Context){
-		func(ctx context.Context) { s.Nodes = read(ctx, r, pages(core.Nodes().List, nodes)) },
-		func(ctx context.Context) { s.Services = read(ctx, r, pages(core.Services("").List, services)) },
+		func(ctx context.Context) { s.Nodes = objects(ctx, r, core.WithResource("nodes"), nodes) },
+		func(ctx context.Context) { s.Services = objects(ctx, r, core.WithResource("services"), services) },
 		func(ctx context.Context) {
-			s.Claims = read(ctx, r, pages(core.PersistentVolumeClaims("").List, claims))
-		},
-		func(ctx context.Context) { s.Deployments = read(ctx, r, pages(apps.Deployments("").List, deployments)) },
-		func(ctx context.Context) { s.DaemonSets = read(ctx, r, pages(apps.DaemonSets("").List, daemonSets)) },
-		func(ctx context.Context) {
-			s.StatefulSets = read(ctx, r, pages(apps.StatefulSets("").List, statefulSets))
+			s.Claims = objects(ctx, r, core.WithResource("persistentvolumeclaims"), claims)
 		},
 		func(ctx context.Context) {
-			s.CronJobs = read(ctx, r, pages(r.typed.BatchV1().CronJobs("").List, cronJobs))
+			s.Deployments = objects(ctx, r, apps.WithResource("deployments"), deployments)
 		},
+		func(ctx context.Context) { s.DaemonSets = objects(ctx, r, apps.WithResource("daemonsets"), daemonSets) },
 		func(ctx context.Context) {
-			s.StorageClasses = read(ctx, r, pages(r.typed.StorageV1().StorageClasses().List, storageClasses))
+			s.StatefulSets = objects(ctx, r, apps.WithResource("statefulsets"), statefulSets)
+		},
+		func(ctx context.Context) { s.CronJobs = objects(ctx, r, batch.WithResource("cronjobs"), cronJobs) },
+		func(ctx context.Context) {
+			s.StorageClasses = objects(ctx, r, storage.WithResource("storageclasses"), storageClasses)
 		},
 		func(ctx context.Context) {
 			s.Namespaces = fact.Then(r.places(ctx, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}), toNamespaces)
@@ -50,15 +51,19 @@ func (r *reader) readers(s *cluster.Snapshot, ways []fact.Observed[[]cluster.Pla
 	return all
 }
 
-// pages makes of a typed client's List what read wants.
-func pages[L interface{ GetContinue() string }, V any](list func(context.Context, metav1.ListOptions) (L, error), items func(L) []V) func(context.Context, metav1.ListOptions) ([]V, string, error) {
-	return func(ctx context.Context, o metav1.ListOptions) ([]V, string, error) {
-		page, err := list(ctx, o)
-		if err != nil {
+// objects lists a resource and keeps of its objects what items takes.
+func objects[P interface {
+	*L
+	runtime.Object
+	metav1.ListInterface
+}, L, V any](ctx context.Context, r *reader, of schema.GroupVersionResource, items func(P) []V) fact.Observed[[]V] {
+	return read(ctx, r, func(ctx context.Context, o metav1.ListOptions) ([]V, string, error) {
+		page := P(new(L))
+		if err := r.list(ctx, of, o, page); err != nil {
 			return nil, "", err
 		}
 		return items(page), page.GetContinue(), nil
-	}
+	})
 }
 
 func decode(body []byte, into any) error {

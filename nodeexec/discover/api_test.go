@@ -43,8 +43,10 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"gitVersion":"v1.35.4"}`)
 	case strings.HasPrefix(r.URL.Path, "/apis/") && strings.Count(r.URL.Path, "/") < 4 && !strings.HasPrefix(r.URL.Path, "/apis/apps"):
 		status(http.StatusNotFound, "NotFound")(w, r)
-	default:
-		fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","items":[]}`)
+	case strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList"):
+		fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+	default: // without a kind it is of the one that was asked for
+		fmt.Fprint(w, `{"metadata":{"resourceVersion":"7"},"items":[]}`)
 	}
 }
 
@@ -85,7 +87,7 @@ func TestReadAPI_EachResourceForItself(t *testing.T) {
 			fmt.Fprint(w, `{"resources":[{"name":"ipaddresspools"}]}`)
 		},
 		"/apis/metallb.io/v1/ipaddresspools": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pool","namespace":"metallb-system"}}]}`)
+			fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"pool","namespace":"metallb-system"}}]}`)
 		},
 	}}
 	s, err := f.read(t, 3*time.Second)
@@ -123,13 +125,13 @@ func servicePages(total, expires int) http.HandlerFunc {
 		if limit == 0 {
 			limit = total
 		}
-		list := map[string]any{"kind": "ServiceList", "apiVersion": "v1", "metadata": map[string]any{}}
+		list := map[string]any{"kind": "ServiceList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "7"}}
 		var items []any
 		for i := from; i < min(from+limit, total); i++ {
 			items = append(items, map[string]any{"metadata": map[string]any{"name": fmt.Sprint("s", i)}, "spec": map[string]any{"type": "ClusterIP"}})
 		}
 		if from+limit < total {
-			list["metadata"] = map[string]any{"continue": strconv.Itoa(from + limit)}
+			list["metadata"] = map[string]any{"resourceVersion": "7", "continue": strconv.Itoa(from + limit)}
 		}
 		list["items"] = items
 		_ = json.NewEncoder(w).Encode(list)
@@ -168,10 +170,10 @@ func TestReadAPI_LargeStaysSmall(t *testing.T) {
 		from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 		if next := from + limit; next < total {
-			fmt.Fprintf(w, `{"kind":"ServiceList","apiVersion":"v1","metadata":{"continue":"%d"},"items":[`, next)
+			fmt.Fprintf(w, `{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"%d"},"items":[`, next)
 		} else {
 			last = heap()
-			fmt.Fprint(w, `{"kind":"ServiceList","apiVersion":"v1","metadata":{},"items":[`)
+			fmt.Fprint(w, `{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[`)
 		}
 		for i := from; i < from+limit; i++ {
 			if i > from {

@@ -47,7 +47,7 @@ func Reach(ctx context.Context, c *Config, servers []string) (*Config, error) {
 			return at, nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", server, err))
-		if ctx.Err() != nil {
+		if ended(ctx) != nil {
 			break
 		}
 	}
@@ -196,13 +196,22 @@ func get(ctx context.Context, client *http.Client, address string) (*http.Respon
 	response, err := client.Do(request)
 	if err != nil {
 		cancel()
-		if whole.Err() != nil {
-			return nil, fmt.Errorf("given up: %w", whole.Err())
+		if end := ended(whole); end != nil {
+			return nil, fmt.Errorf("given up: %w", end)
 		}
 		return nil, unanswered(err)
 	}
 	response.Body = &cancelling{response.Body, cancel}
 	return response, nil
+}
+
+// ended is the error of a context that is over. A dial ends by the deadline
+// itself, which may be a moment before the context knows.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // cancelling ends the request's context with its body.

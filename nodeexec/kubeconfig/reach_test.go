@@ -173,6 +173,20 @@ func TestReachEndsWithItsContext(t *testing.T) {
 	assert.Less(t, time.Since(began), 5*time.Second)
 }
 
+// late is a context whose deadline is over before it knows, as happens for a
+// moment on a busy machine.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
+func TestReachEndsWithItsDeadline(t *testing.T) {
+	c := parsed(t, pki.New(t, "x").AdminConf(t, "https://cp1", pki.NextYear()))
+	_, err := kubeconfig.Reach(late{t.Context()}, c, []string{"https://127.0.0.1:1", "https://127.0.0.1:2"})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.NotErrorIs(t, err, kubeconfig.ErrNoAnswer)
+	assert.NotContains(t, err.Error(), ":2", "the next is not tried")
+}
+
 func TestUnverifiedIsSafeWhereverItGoes(t *testing.T) {
 	ca := pki.New(t, "kubernetes")
 	c := parsed(t, ca.AdminConf(t, "https://cp1.example.org:6443", pki.NextYear()))

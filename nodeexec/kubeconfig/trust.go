@@ -23,21 +23,22 @@ var authorities = []string{
 // root, else, without the right, as the user.
 func ReadCA(ctx context.Context, node nodeexec.Runner, o Options) ([]byte, error) {
 	argv := append([]string{"sh", "-c", `for f do [ -f "$f" ] || continue; cat -- "$f"; exit; done`, "nestor-ca"}, authorities...)
-	for _, sudo := range []bool{true, false} {
+	read := func(sudo bool) ([]byte, error) {
 		var out bounded
 		_, err := node.Run(ctx, nodeexec.Command{Argv: argv, Sudo: sudo, Stdout: &out, Timeout: o.timeout()})
-		if sudo && nodeexec.KindOf(err) == nodeexec.KindSudo {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err := certificates(out.Bytes()); err != nil {
-			return nil, fmt.Errorf("%s: the certificate authority of the control plane %w", node.Name(), err)
-		}
-		return out.Bytes(), nil
+		return out.Bytes(), err
 	}
-	panic("unreachable") // the second turn returns
+	text, err := read(true)
+	if nodeexec.KindOf(err) == nodeexec.KindSudo {
+		text, err = read(false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := certificates(text); err != nil {
+		return nil, fmt.Errorf("%s: the certificate authority of the control plane %w", node.Name(), err)
+	}
+	return text, nil
 }
 
 // SameCA says whether two PEM texts share a certificate authority: one key is

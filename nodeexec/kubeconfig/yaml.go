@@ -274,8 +274,15 @@ func (c *Config) item(of string) *yaml.Node {
 func str(s string) *yaml.Node {
 	n := new(yaml.Node)
 	n.SetString(s)
+	if slices.Contains(oldWords, strings.ToLower(s)) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
 }
+
+// oldWords are those that kubectl's YAML 1.1 takes for true, false and a
+// merge, and that the encoder leaves plain.
+var oldWords = []string{"y", "yes", "on", "n", "no", "off", "<<"}
 
 // YAML is the kubeconfig as a file of its own. It holds the secrets.
 func (c *Config) YAML() ([]byte, error) {

@@ -250,8 +250,15 @@ func (e Entry) item() *yaml.Node {
 func str(s string) *yaml.Node {
 	n := new(yaml.Node)
 	n.SetString(s)
+	if slices.Contains(oldWords, strings.ToLower(s)) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
 }
+
+// oldWords are those that kubectl's YAML 1.1 takes for true, false and a
+// merge, and that the encoder leaves plain.
+var oldWords = []string{"y", "yes", "on", "n", "no", "off", "<<"}
 
 // What splice.go needs of the tree.
 type node = *yaml.Node
