@@ -335,10 +335,12 @@ func TestState_Faults(t *testing.T) {
 	// down: nobody knows what is in there.
 	t.Run("an aggregated API is down", func(t *testing.T) {
 		proxy.Set()
+		down := ""
 		for _, version := range []string{"v1beta1.metallb.io", "v9.cilium.io"} {
 			name, group, _ := strings.Cut(version, ".")
-			l.Seed(t, fmt.Sprintf("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s}, spec: {group: %s, version: %s, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: gone, namespace: shop, port: 443}}}", version, group, name))
+			down += fmt.Sprintf("---\n{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s}, spec: {group: %s, version: %s, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: gone, namespace: shop, port: 443}}}\n", version, group, name)
 		}
+		l.Seed(t, down)
 		var code int
 		var out string
 		assert.Eventually(t, func() bool {
