@@ -397,7 +397,7 @@ func (c *checker) accepts() {
 			case a.Namespace != "" && !c.runs(a.Namespace):
 				f.Severity = Info
 				f.Remedy = "nothing to do where the live cluster has it: what runs in that namespace is not versioned here"
-			case exposureKind(a.Kind) == "" && !a.Until.IsZero() && !strings.EqualFold(a.Kind, "File"):
+			case !a.Until.IsZero() && !strings.EqualFold(a.Kind, "File"): // a controller may make a Service, too
 				f.Severity = Info
 				f.Remedy = "nothing to do where the live cluster has it until that day, as nestor state tells"
 			}

@@ -517,6 +517,20 @@ func hostNetwork(name, namespace string) string {
 	return fmt.Sprintf("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: %s, namespace: %s}\nspec:\n  template:\n    spec:\n      hostNetwork: true\n      containers: []\n", name, namespace)
 }
 
+// What is accepted until a day may be in the cluster alone: a gateway's
+// controller makes Services, too.
+func TestRules_AcceptedForATime(t *testing.T) {
+	for _, kind := range []string{"LoadBalancer", "NodePort", "Gateway"} {
+		entry := "{kind: " + kind + ", namespace: front, name: gone, reason: the old way"
+		for end, want := range map[string]contract.Severity{"}": contract.Warning, ", until: 2027-09-30}": contract.Info} {
+			found := check(t, base(t, []edit{accept(entry + end)}))
+			require.Len(t, found, 1)
+			assert.Equal(t, "accept-unused", found[0].Rule)
+			assert.Equal(t, want, found[0].Severity, "%s%s", entry, end)
+		}
+	}
+}
+
 func TestRules_BaseIsClean(t *testing.T) {
 	assert.Empty(t, check(t, base(t, nil)))
 }

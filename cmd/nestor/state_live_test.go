@@ -331,6 +331,28 @@ func TestState_Faults(t *testing.T) {
 		assert.Equal(t, exitUnevaluated, code)
 		assert.Contains(t, out, "refuses to say what it serves")
 	})
+	// The server lists a version of a group, and what should answer for it is
+	// down: nobody knows what is in there.
+	t.Run("an aggregated API is down", func(t *testing.T) {
+		proxy.Set()
+		down := ""
+		for _, version := range []string{"v1beta1.metallb.io", "v9.cilium.io"} {
+			name, group, _ := strings.Cut(version, ".")
+			down += fmt.Sprintf("---\n{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s}, spec: {group: %s, version: %s, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: gone, namespace: shop, port: 443}}}\n", version, group, name)
+		}
+		l.Seed(t, down)
+		var code int
+		var out string
+		assert.Eventually(t, func() bool {
+			code, out, _ = state()
+			return strings.Contains(out, "cilium.io/v9: ") && strings.Contains(out, "metallb.io/v1beta1: ")
+		}, time.Minute, 200*time.Millisecond, "it is listed after a moment: %s", out)
+		assert.Equal(t, exitUnevaluated, code, out)
+		assert.Contains(t, out, "the kinds of metallb.io not read")
+		assert.NotContains(t, out, "MetalLB                not installed")
+		l.Kubectl(t, "delete", "apiservice", "v1beta1.metallb.io", "v9.cilium.io")
+		require.Eventually(t, func() bool { code, out, _ = state(); return code == exitOK }, time.Minute, 200*time.Millisecond, "%s", out)
+	})
 	t.Run("drift and a refusal", func(t *testing.T) {
 		l.Kubectl(t, "-n", "shop", "patch", "service", "db", "-p", `{"spec":{"type":"NodePort"}}`)
 		proxy.Set(faultproxy.Fault{Kind: faultproxy.Forbidden, Resource: "pods"})
@@ -369,14 +391,16 @@ func TestState_Large(t *testing.T) {
 	l.Seed(t, stateWorld)
 	var b strings.Builder
 	for i := range 5000 {
-		kind := "ClusterIP"
+		kind := "clusterIP: None" // the server takes its time to give out an address
 		if i < 1000 {
-			kind = "NodePort"
+			kind = "type: NodePort"
 		}
-		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Service\nmetadata: {name: s%d, namespace: mail}\nspec: {type: %s, selector: {app: s%d}, ports: [{name: http, port: 80}]}\n", i, kind, i)
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Service\nmetadata: {name: s%d, namespace: mail}\nspec: {%s, selector: {app: s%d}, ports: [{name: http, port: 80}]}\n", i, kind, i)
 	}
-	l.Seed(t, b.String())
 	begin := time.Now()
+	l.Seed(t, b.String())
+	t.Logf("seeded in %s", time.Since(begin).Round(time.Second))
+	begin = time.Now()
 	code, out, stderr := l.state()
 	took := time.Since(begin)
 	t.Logf("5,000 Services in %s", took.Round(time.Millisecond))

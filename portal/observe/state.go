@@ -136,7 +136,9 @@ func (a asker) family(ctx context.Context, f livestate.Family, group metav1.APIG
 	var all sync.WaitGroup
 	for i, version := range versions {
 		all.Go(func() {
-			failed[i] = a.get(ctx, "/apis/"+version, "application/json", "APIResourceList", &served[i])
+			if err := a.get(ctx, "/apis/"+version, "application/json", "APIResourceList", &served[i]); err != nil {
+				failed[i] = fmt.Errorf("%s: %w", version, err) // an aggregated API may be down
+			}
 		})
 	}
 	all.Wait()

@@ -15,6 +15,9 @@ import (
 // connecting says why there is no connection.
 func connecting(err error, host string, timeout time.Duration) (Kind, string) {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if !dns.IsNotFound {
+			return NoSuchName, fmt.Sprintf("the resolver of this machine does not answer for the name %s: %s", oneLine(dns.Name), oneLine(dns.Err))
+		}
 		return NoSuchName, "this machine does not know the name " + oneLine(dns.Name)
 	}
 	switch {
@@ -30,15 +33,16 @@ func connecting(err error, host string, timeout time.Duration) (Kind, string) {
 	return Local, oneLine(err.Error())
 }
 
-// handshaking says why TLS did not come about.
-func handshaking(err error, timeout time.Duration) (Kind, string) {
+// handshaking says why TLS did not come about, and whether the server speaks
+// it at all.
+func handshaking(err error, timeout time.Duration) (kind Kind, message string, speaksTLS bool) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return TLSFailed, "the answer is no TLS"
+		return TLSFailed, "the answer is no TLS", false
 	}
-	if kind, message := asking(err, timeout); kind != NotHTTP {
-		return kind, message
+	if kind, message = asking(err, timeout); kind != NotHTTP {
+		return kind, message, kind == TLSFailed
 	}
-	return TLSFailed, "no TLS handshake: " + oneLine(err.Error())
+	return TLSFailed, "no TLS handshake: " + oneLine(err.Error()), true
 }
 
 // asking says why an open connection gave no answer.

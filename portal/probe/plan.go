@@ -64,7 +64,9 @@ func Plan(c *contract.Contract, s *portal.Snapshot, o PlanOptions) []Target {
 		case entry.URL == "" && nodesRead && len(ready) == 0 && len(notReady) > 0:
 			targets = append(targets, onEach(c, s, o.Judge, entry, notReady)...)
 		case entry.URL == "" && nodesRead && len(ready) == 0:
-			targets = append(targets, known(entry, Failed, NoNode, "the cluster has no node"))
+			t := known(entry, Failed, NoNode, "the cluster has no node")
+			t.Result.Hints = []string{} // no pod is at fault
+			targets = append(targets, t)
 		case entry.URL != "" && o.AllNodes:
 			targets = append(targets, onEach(c, s, o.Judge, entry, ready)...)
 		case entry.URL != "":
@@ -74,7 +76,7 @@ func Plan(c *contract.Contract, s *portal.Snapshot, o PlanOptions) []Target {
 		case entry.Reason == portal.ETPLocalEmpty, entry.Reason == portal.NoReadyEndpoint:
 			targets = append(targets, known(entry, Failed, NotOnNode, last(entry)))
 		default:
-			targets = append(targets, known(entry, Failed, NotExposed, last(entry)))
+			targets = append(targets, known(entry, Failed, NotExposed, cmp.Or(doubts[entry.Reason], last(entry))))
 		}
 	}
 	return targets
@@ -147,7 +149,7 @@ func onEach(c *contract.Contract, s *portal.Snapshot, o portal.Options, entry po
 				t = known(entry, Skipped, NotOnNode, "the node has no address of the Service's families that others can reach")
 			case portal.ETPLocalEmpty, portal.NoReadyEndpoint:
 			default:
-				t = known(entry, Failed, NotExposed, last(there))
+				t = known(entry, Failed, NotExposed, cmp.Or(doubts[there.Reason], last(there)))
 			}
 			t.Node, t.Result.Node = n.Name, n.Name
 			targets = append(targets, t)

@@ -117,3 +117,21 @@ func ExampleRun() {
 	}
 	// Output: web failed refused
 }
+
+// What stands beside a target that is not tried is about what keeps it.
+func TestPlan_WhyNot(t *testing.T) {
+	s := snapshot()
+	s.Nodes = nil
+	r := probe.Plan(promised(t), s, probe.PlanOptions{})[0].Result
+	assert.Equal(t, probe.NoNode, r.Kind)
+	assert.Empty(t, r.Hints, "no pod is at fault")
+
+	s = snapshot()
+	s.Services[0].Type = "ClusterIP"
+	s.Services = append(s.Services, portal.Service{Namespace: "shop", Name: "web-nodeport", Type: "NodePort", Selector: map[string]string{"a": "b"},
+		Ports: []portal.ServicePort{{Port: 81, TargetPort: "8181", NodePort: 30081}}})
+	r = probe.Plan(promised(t), s, probe.PlanOptions{})[0].Result
+	require.NotNil(t, r)
+	assert.Equal(t, probe.NotExposed, r.Kind)
+	assert.Equal(t, "the Services do not agree about the port", r.Message)
+}

@@ -140,6 +140,7 @@ func TestRun_EachWay(t *testing.T) {
 			assert.Equal(t, "https://ui.example.org/login", r.Redirect)
 		}},
 		{name: "a redirect to no page", serve: redirect("javascript:alert(1)"), state: probe.Reachable, says: "no web page"},
+		{name: "a redirect to a file", serve: redirect("file:///etc/passwd"), state: probe.Reachable, says: "no web page"},
 		{name: "early hints first", serve: web(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(103); page(w, r) }), state: probe.Reachable},
 		{name: "an endless page", serve: web(func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
@@ -169,6 +170,10 @@ func TestRun_EachWay(t *testing.T) {
 			assert.Equal(t, "TLS 1.1", r.TLS.Version)
 		}},
 		{name: "a client's certificate wanted", scheme: "https", serve: secure(own, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }), state: probe.Failed, kind: probe.TLSFailed, says: "refuses TLS"},
+		{name: "a client's certificate wanted, before TLS 1.3", scheme: "https", serve: secure(own, func(c *tls.Config) { c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12 }), state: probe.Failed, kind: probe.TLSFailed, says: "refuses TLS"},
+		{name: "a certificate that is none", scheme: "https", serve: secure(tls.Certificate{Certificate: [][]byte{[]byte("none")}, PrivateKey: own.PrivateKey}), state: probe.Failed, kind: probe.TLSFailed, says: "certificate"},
+		{name: "TLS that wants a certificate on an http promise", serve: secure(own, func(c *tls.Config) { c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12 }), state: probe.Failed, kind: probe.WrongScheme, says: "scheme: https"},
+		{name: "400 to all", scheme: "http", serve: web(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) }), state: probe.Failed, kind: probe.BadStatus},
 
 		{name: "TLS on an http promise", serve: secure(own), state: probe.Failed, kind: probe.WrongScheme, says: "scheme: https", check: func(t *testing.T, r probe.Result) {
 			assert.NotNil(t, r.TLS)
@@ -207,6 +212,14 @@ func TestRun_EachWay(t *testing.T) {
 		{name: "no HTTP", serve: raw(func(c *net.TCPConn) { fmt.Fprint(c, "220 \x1b[31mmail\r\n"); hold(c) }), state: probe.Failed, kind: probe.NotHTTP, check: func(t *testing.T, r probe.Result) {
 			assert.NotContains(t, r.Message, "\x1b")
 		}},
+		{name: "HTTP/0.9", serve: raw(func(c *net.TCPConn) { fmt.Fprint(c, "<html>old</html>\n"); _ = c.CloseWrite(); hold(c) }), state: probe.Failed, kind: probe.NotHTTP},
+		{name: "early hints without end", serve: raw(func(c *net.TCPConn) {
+			for {
+				if _, err := fmt.Fprint(c, "HTTP/1.1 103 Early Hints\r\n\r\n"); err != nil {
+					return
+				}
+			}
+		}), state: probe.Failed, kind: probe.NotHTTP, says: "longer than 64 KiB"},
 		{name: "an endless head", serve: raw(func(c *net.TCPConn) {
 			fmt.Fprint(c, "HTTP/1.1 200 OK\r\n")
 			for {
@@ -272,6 +285,29 @@ func (r *replay) Read(b []byte) (int, error) {
 	n := copy(b, r.first)
 	r.first = r.first[n:]
 	return n, nil
+}
+
+// A page that never ends, and says nothing for now, is not waited for.
+func TestRun_Stream(t *testing.T) {
+	n := netns.New(t, 1)
+	serveHTTP(t, n.Listen(t, ":30000"), func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	begin := time.Now()
+	r := probe.Run(t.Context(), []probe.Target{{URL: fmt.Sprintf("http://%s:30000/", n.Nodes[0])}}, probe.Options{Timeout: time.Minute})
+	assert.Equal(t, probe.Reachable, r[0].State, "%+v", r[0])
+	assert.Less(t, time.Since(begin), 30*time.Second)
+}
+
+// Nodes may have IPv6 addresses.
+func TestRun_IPv6(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	require.NoError(t, err)
+	serveHTTP(t, l, page)
+	r := probe.Run(t.Context(), []probe.Target{{URL: "http://" + l.Addr().String() + "/ui"}}, probe.Options{Timeout: time.Minute})
+	assert.Equal(t, probe.Reachable, r[0].State, "%+v", r[0])
 }
 
 // At most so many are tried at once.

@@ -25,8 +25,8 @@ func try(ctx context.Context, r *Result, timeout time.Duration) {
 		r.Kind, r.Message = NotExposed, "its address is no URL of a web page"
 		return
 	}
-	attempt(ctx, r, u, timeout)
-	if u.Scheme == "https" && r.TLS != nil {
+	spoken := attempt(ctx, r, u, timeout)
+	if u.Scheme == "https" && spoken {
 		return
 	}
 	switch r.Kind {
@@ -41,8 +41,9 @@ func try(ctx context.Context, r *Result, timeout time.Duration) {
 	other := *u
 	other.Scheme = map[string]string{"http": "https", "https": "http"}[u.Scheme]
 	second := Result{}
-	attempt(ctx, &second, &other, timeout)
-	if speaks := second.Status != 0 || second.TLS != nil; speaks {
+	spoken = attempt(ctx, &second, &other, timeout)
+	// A port for TLS turns HTTP down with 400: that is not to speak HTTP.
+	if spoken || other.Scheme == "http" && second.Status != 0 && second.Status != http.StatusBadRequest {
 		r.Kind, r.TLS = WrongScheme, second.TLS
 		r.Message = fmt.Sprintf("the port speaks %s, and %s is promised", other.Scheme, u.Scheme)
 		if r.Status != 0 {
@@ -52,15 +53,16 @@ func try(ctx context.Context, r *Result, timeout time.Duration) {
 	}
 }
 
-// attempt connects, and asks for the page.
-func attempt(ctx context.Context, r *Result, u *url.URL, timeout time.Duration) {
+// attempt connects, and asks for the page. It tells whether the server speaks
+// TLS, if only to refuse it.
+func attempt(ctx context.Context, r *Result, u *url.URL, timeout time.Duration) (speaksTLS bool) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	begin := time.Now()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
 		r.Kind, r.Message = connecting(err, u.Host, timeout)
-		return
+		return false
 	}
 	defer conn.Close()
 	r.ConnectMS = milliseconds(begin)
@@ -70,9 +72,10 @@ func attempt(ctx context.Context, r *Result, u *url.URL, timeout time.Duration) 
 	if u.Scheme == "https" {
 		secure := tls.Client(conn, tlsConfig(u.Hostname()))
 		if err := secure.HandshakeContext(ctx); err != nil {
-			r.Kind, r.Message = handshaking(err, timeout)
-			return
+			r.Kind, r.Message, speaksTLS = handshaking(err, timeout)
+			return speaksTLS
 		}
+		speaksTLS = true
 		r.TLS = factsOf(secure.ConnectionState(), u.Hostname(), time.Now())
 		conn = secure
 	}
@@ -82,12 +85,13 @@ func attempt(ctx context.Context, r *Result, u *url.URL, timeout time.Duration) 
 			err = ctx.Err() // half a line would be no HTTP
 		}
 		r.Kind, r.Message = asking(err, timeout)
-		return
+		return speaksTLS
 	}
-	defer response.Body.Close()
+	// Its body is left unread: to close it would wait for the end of a stream.
 	r.TotalMS = milliseconds(begin)
 	r.Status = response.StatusCode
 	judge(r, response, u)
+	return speaksTLS
 }
 
 // ask sends one request and reads the head of the answer.
@@ -113,8 +117,7 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL) (*http.Response, error)
 		if err != nil || response.StatusCode >= 200 || response.StatusCode == http.StatusSwitchingProtocols {
 			return response, err
 		}
-		_ = response.Body.Close() // 1xx: the answer follows
-	}
+	} // 1xx: the answer follows
 }
 
 // judge says whether an answer is a page that a person can use.

@@ -152,6 +152,9 @@ func (j *judge) accepted(a *contract.Accept, over bool, subject, what, removal s
 	case over:
 		l.Status, l.Text, l.Command = Drift, fmt.Sprintf("%s: was accepted until %s (%s)", what, until, a.Reason), removal
 		l.Remedy = "then remove the entry; or give it a new date and say why"
+		if removal == "" {
+			l.Remedy = "end it, " + l.Remedy
+		}
 		return l.with("accept-expired", "", a.UntilAt)
 	case !a.Until.IsZero():
 		l.Status, l.Text = Cohabitation, fmt.Sprintf("%s: cohabitation until %s (%s)", what, until, a.Reason)

@@ -47,6 +47,21 @@ func world() *state.Snapshot {
 	return s
 }
 
+// While the Gateway is accepted, nothing that is printed ends it.
+func TestJudge_AcceptedGateway(t *testing.T) {
+	s := world()
+	s.Kinds[0].Objects = []state.Object{{"shop", "a"}}
+	s.Cluster.Services = append(s.Cluster.Services, portal.Service{Namespace: "shop", Name: "cilium-gateway-a", Type: "LoadBalancer", Ports: []portal.ServicePort{{Port: 443, NodePort: 30443}}})
+	r := state.Judge(promised(t, "accept:\n  - {kind: Gateway, namespace: shop, name: a, reason: old, until: 2027-09-30}\n"), s, state.Options{Today: time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)})
+	assert.Equal(t, []string{"unpromised-loadbalancer", "cohabitation"}, rulesOf(r))
+	for _, g := range r.Groups {
+		for _, l := range g.Lines {
+			assert.Empty(t, l.Command)
+		}
+	}
+	assert.Contains(t, r.Findings()[0].Remedy, "goes with Gateway shop/a")
+}
+
 func rulesOf(r state.Report) (all []string) {
 	for _, f := range r.Findings() {
 		all = append(all, f.Rule)
@@ -86,7 +101,14 @@ func TestJudge(t *testing.T) {
 		{name: "what Cilium made for a Gateway", change: func(s *state.Snapshot) {
 			s.Kinds[0].Objects = []state.Object{{"shop", "a"}}
 			s.Cluster.Services = append(s.Cluster.Services, portal.Service{Namespace: "shop", Name: "cilium-gateway-a", Type: "LoadBalancer", Ports: []portal.ServicePort{{Port: 443, NodePort: 30443}}})
-		}, rules: []string{"unpromised-loadbalancer", "l4-residue"}, says: "made for Gateway shop/a; kubectl -n shop delete gateways.gateway.networking.k8s.io a", lacks: "patch"},
+		}, rules: []string{"unpromised-loadbalancer", "l4-residue"}, says: "made for Gateway shop/a; ; none", lacks: "patch"},
+		{name: "a Service of a hundred ports", change: func(s *state.Snapshot) {
+			many := portal.Service{Namespace: "shop", Name: "many", Type: "NodePort"}
+			for i := range 100 {
+				many.Ports = append(many.Ports, portal.ServicePort{Port: 1000 + i, NodePort: 31000 + i})
+			}
+			s.Cluster.Services = append(s.Cluster.Services, many)
+		}, rules: []string{"unpromised-nodeport"}, says: "1005/TCP as 31005 and 94 more on each node", lacks: "31006"},
 		{name: "a Service for the same pods in another namespace", change: func(s *state.Snapshot) {
 			s.Cluster.Services[1].Namespace = "other"
 		}, rules: []string{"service-missing", "unpromised-nodeport"}, says: "no Service shop/web"},

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nestor-tools/nestor/contract"
@@ -46,7 +47,11 @@ func (j *judge) promise(p contract.Promise) Line {
 	if portOf(p.Backend, e.Port) == nil && p.Backend.Type != kube.ExternalName {
 		return j.noPort(p)
 	}
-	return Line{Status: OK, Subject: e.ID, Text: fmt.Sprintf("%s, inside the cluster", describe(p.Backend))}
+	where := "inside the cluster"
+	if p.Backend.Type == kube.NodePortType || p.Backend.Type == kube.LoadBalancer {
+		where = "promised inside the cluster alone: see the ways in"
+	}
+	return Line{Status: OK, Subject: e.ID, Text: describe(p.Backend) + ", " + where}
 }
 
 func (j *judge) broken(e *contract.Endpoint, rule, field, text, command, remedy string) Line {
@@ -97,7 +102,7 @@ func (j *judge) onNodes(p contract.Promise) Line {
 	case p.Port == nil && p.Backend != nil && p.Backend != x && portOf(p.Backend, e.Port) == nil:
 		return j.noPort(p)
 	case p.Port == nil:
-		return j.broken(e, "exposure-port", "port", fmt.Sprintf("no port of %s leads where port %d of the endpoint does: it has %s", describe(x), e.Port, portsOf(x)), kubectl.Edit("service", x.Namespace, x.Name), "")
+		return j.broken(e, "exposure-port", "port", fmt.Sprintf("no port of %s leads where port %d of the endpoint does: it has %s", describe(x), e.Port, targetsOf(x)), kubectl.Edit("service", x.Namespace, x.Name), "")
 	case p.Port.NodePort == 0:
 		return j.broken(e, "exposed-without-nodeport", "exposed", fmt.Sprintf("port %d of %s has no nodePort yet", p.Port.Port, describe(x)), kubectl.PatchType(x.Namespace, x.Name, kube.NodePortType), "")
 	case p.Backend == nil:
@@ -160,7 +165,30 @@ func portsOf(s *kube.Service) string {
 	for _, p := range s.Ports {
 		all = append(all, fmt.Sprintf("%d/%s", p.Port, p.Protocol))
 	}
-	return cmp.Or(strings.Join(all, ", "), "none")
+	return cmp.Or(listed(all), "none")
+}
+
+// listed bounds an enumeration: a Service may have hundreds of ports.
+func listed(all []string) string {
+	const most = 6
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, ", ")
+}
+
+// targetsOf is the ports with where they lead, of which the numbers alone may
+// look right.
+func targetsOf(s *kube.Service) string {
+	var all []string
+	for _, p := range s.Ports {
+		target := p.Target.Name
+		if target == "" {
+			target = strconv.Itoa(cmp.Or(p.Target.Number, p.Port))
+		}
+		all = append(all, fmt.Sprintf("%d/%s to %s", p.Port, p.Protocol, target))
+	}
+	return cmp.Or(listed(all), "none")
 }
 
 // portOf finds a port of a Service by its number.

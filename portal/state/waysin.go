@@ -173,7 +173,7 @@ func portText(x kube.Exposure) string {
 // way judges one way in that no endpoint promises.
 func (j *judge) way(w *way) Line {
 	object := qualified(w.Namespace, w.Name)
-	ports := strings.Join(w.ports, ", ")
+	ports := listed(w.ports)
 	subject, text, rule, command := string(w.Kind), "", "", ""
 	accept := "accept it under accept: in " + j.contract.File
 	remedy := "or promise it with exposed: true, or " + accept
@@ -182,9 +182,10 @@ func (j *judge) way(w *way) Line {
 		rule, text, command = "unpromised-nodeport", fmt.Sprintf("Service %s opens port %s on each node", object, ports), kubectl.PatchType(w.Namespace, w.Name, kube.ClusterIP)
 	case kube.LoadBalancerExposure:
 		rule, text, command = "unpromised-loadbalancer", fmt.Sprintf("Service %s is a LoadBalancer for port %s", object, ports), kubectl.PatchType(w.Namespace, w.Name, kube.ClusterIP)
-		if gateway, ok := j.gatewayOf(w); ok { // which would make it again
-			text += ", made for Gateway " + qualified(gateway.Namespace, gateway.Name)
-			command, remedy = kubectl.Delete(gatewayResource, gateway.Namespace, gateway.Name), "or "+accept
+		if gateway, ok := j.gatewayOf(w); ok { // which would make it again, and has a line of its own
+			made := "Gateway " + qualified(gateway.Namespace, gateway.Name)
+			text += ", made for " + made
+			command, remedy = "", "it goes with "+made+"; or "+accept
 		}
 	case kube.ExternalIP:
 		rule, text, command = "unpromised-externalip", fmt.Sprintf("Service %s answers on %s", object, ports), kubectl.Patch(w.Namespace, w.Name, map[string]any{"externalIPs": nil})
