@@ -212,6 +212,7 @@ const sideways = `document.documentElement.scrollWidth > innerWidth`
 
 // covered lists the texts of entries that something else lies over.
 const covered = `[...document.querySelectorAll(".verdict span, .why, .note, .login b")].filter(e => {
+  if (!e.checkVisibility()) return false;
   e.scrollIntoView({block: "center"});
   const r = e.getClientRects()[0], at = r && document.elementFromPoint(r.left + 3, r.top + r.height / 2);
   return at && at !== e && !e.contains(at);
@@ -227,6 +228,7 @@ func TestBrowser_Screens(t *testing.T) {
 	b.visit(site.URL)
 	assert.False(t, eval[bool](b, sideways))
 	assert.Empty(t, eval[[]string](b, covered), "text can be selected: no link lies over it")
+	eval[any](b, `scrollTo(0, 0)`)
 	b.shot("light")
 
 	site.change(func(v *portal.View) { *v = troubled })

@@ -1,7 +1,11 @@
 package serve
 
 import (
+	"container/list"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -21,9 +25,9 @@ func TestAnEditionIsMadeForItsReaders(t *testing.T) {
 		first := ask(s, "GET", "/?lang=fr", "Host", host)
 		assert.Equal(t, http.StatusNotModified, ask(s, "GET", "/?lang=fr", "Host", host, "If-None-Match", first.Header.Get("ETag")).StatusCode)
 	}
-	before := s.edition.Load()
-	cluster.set(shop(31999))
-	require.Eventually(t, func() bool { return s.edition.Load() != before }, 20*time.Second, 10*time.Millisecond)
+	next := shop(31999)
+	cluster.set(next)
+	require.Eventually(t, func() bool { return s.edition.Load().snapshot == next }, 20*time.Second, 10*time.Millisecond)
 	e := s.edition.Load()
 	for _, host := range []string{"192.0.2.12", "node2"} {
 		require.NotNil(t, e.made(host), host)
@@ -52,6 +56,35 @@ func TestAnEditionIsMadeForItsReaders(t *testing.T) {
 			require.Fail(t, "a request waits for what others asked for")
 		}
 	}
+}
+
+// Whoever waits the longest for a request makes room, and nobody else.
+func TestConnectionsMakeRoom(t *testing.T) {
+	c := connections{most: 2, open: map[net.Conn]*list.Element{}}
+	closed := func(conn net.Conn) bool {
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		_, err := conn.Read(make([]byte, 1))
+		return errors.Is(err, io.EOF)
+	}
+	var theirs []net.Conn
+	open := func() net.Conn {
+		ours, other := net.Pipe()
+		theirs = append(theirs, other)
+		t.Cleanup(func() { _, _ = ours.Close(), other.Close() })
+		c.state(ours, http.StateNew)
+		return ours
+	}
+	busy := open()
+	c.state(busy, http.StateActive)
+	open()
+	open()
+	assert.Equal(t, []bool{false, true, false}, []bool{closed(theirs[0]), closed(theirs[1]), closed(theirs[2])})
+	c.state(busy, http.StateIdle)
+	open()
+	assert.Equal(t, []bool{false, true, false}, []bool{closed(theirs[0]), closed(theirs[2]), closed(theirs[3])}, "the busy one has just been served")
+	c.state(busy, http.StateClosed)
+	n, made := c.counts()
+	assert.Equal(t, []int{1, 2}, []int{n, made})
 }
 
 func TestReadersAreForgotten(t *testing.T) {
