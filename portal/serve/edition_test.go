@@ -62,7 +62,9 @@ func TestAnEditionIsMadeForItsReaders(t *testing.T) {
 func TestConnectionsMakeRoom(t *testing.T) {
 	c := connections{most: 2, open: map[net.Conn]*list.Element{}}
 	closed := func(conn net.Conn) bool {
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		if err := conn.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+			return true // of a pipe whose other end is closed
+		}
 		_, err := conn.Read(make([]byte, 1))
 		return errors.Is(err, io.EOF)
 	}

@@ -9,9 +9,10 @@
 // It starts the server of bench/controlplane and seeds it (a minute or more),
 // with EndpointSlices, a NodePort for every 25th, and a
 // contract that promises half of those. While it measures, a Service changes
-// each second. Seventeen requests of twenty ask whether the page changed, as open pages
-// do; the others fetch the whole page or its JSON, or /livez to compare. A request's time runs from
-// when it was due, not from when it could be sent.
+// each second. Seventeen requests of twenty ask whether the page changed, as
+// open pages do; the others fetch the whole page, its JSON, or /livez, to
+// compare. A request's time runs from when it was due, not from when it could
+// be sent.
 package main
 
 import (
