@@ -72,7 +72,11 @@ func serve(t *testing.T, view portal.View, live bool) *site {
 		}
 		etag := fmt.Sprintf(`"%x"`, len(b.String())*31+strings.Count(b.String(), "1"))
 		w.Header().Set("ETag", etag)
-		w.Header().Set(portal.ObservedAtHeader, time.Now().UTC().Format(time.RFC3339))
+		sign := time.Now()
+		if s.view.StaleSince != nil {
+			sign = *s.view.StaleSince
+		}
+		w.Header().Set(portal.ObservedAtHeader, sign.UTC().Format(time.RFC3339))
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if r.Header.Get("If-None-Match") == etag {
 			w.WriteHeader(http.StatusNotModified)
