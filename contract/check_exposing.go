@@ -95,7 +95,7 @@ func (c *checker) wrongPort(p Promise) {
 }
 
 func (c *checker) find(e *Endpoint, name string) *kube.Service {
-	return matcher{world: World{Services: c.tree.Services, Prefix: c.Prefix}}.service(e.Namespace, name, e.Source)
+	return newMatcher(World{Services: c.tree.Services, Prefix: c.Prefix}).service(e.Namespace, name, e.Source)
 }
 
 func targetText(p kube.ServicePort) string {

@@ -59,7 +59,8 @@ type Matching struct {
 // Match compares both ways: what each endpoint has, and who wants each
 // exposure. A zero today expires no accept entry.
 func Match(c *Contract, w World, today time.Time) Matching {
-	m := matcher{world: w, exposures: kube.Exposures(w.Services, w.Workloads)}
+	m := newMatcher(w)
+	m.exposures = kube.Exposures(w.Services, w.Workloads)
 	var out Matching
 	for i := range c.Endpoints {
 		out.Promises = append(out.Promises, m.promise(&c.Endpoints[i]))
@@ -108,6 +109,16 @@ func (p Promise) keeps(e kube.Exposure) bool {
 type matcher struct {
 	world     World
 	exposures []kube.Exposure
+	named     map[string][]*kube.Service // the world's, by name
+}
+
+func newMatcher(w World) matcher {
+	m := matcher{world: w, named: make(map[string][]*kube.Service, len(w.Services))}
+	for i := range w.Services {
+		s := &w.Services[i]
+		m.named[s.Name] = append(m.named[s.Name], s)
+	}
+	return m
 }
 
 func (m matcher) promise(e *Endpoint) Promise {
@@ -131,9 +142,8 @@ func (m matcher) promise(e *Endpoint) Promise {
 func (m matcher) service(namespace, name, source string) *kube.Service {
 	var best *kube.Service
 	rank := 0
-	for i := range m.world.Services {
-		s := &m.world.Services[i]
-		if s.Name != name || !kube.SameNamespace(s.Namespace, namespace) {
+	for _, s := range m.named[name] {
+		if !kube.SameNamespace(s.Namespace, namespace) {
 			continue
 		}
 		r := 1

@@ -72,7 +72,11 @@ func serve(t *testing.T, view portal.View, live bool) *site {
 		}
 		etag := fmt.Sprintf(`"%x"`, len(b.String())*31+strings.Count(b.String(), "1"))
 		w.Header().Set("ETag", etag)
-		w.Header().Set(portal.ObservedAtHeader, time.Now().UTC().Format(time.RFC3339))
+		sign := time.Now()
+		if s.view.StaleSince != nil {
+			sign = *s.view.StaleSince
+		}
+		w.Header().Set(portal.ObservedAtHeader, sign.UTC().Format(time.RFC3339))
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if r.Header.Get("If-None-Match") == etag {
 			w.WriteHeader(http.StatusNotModified)
@@ -113,7 +117,7 @@ func open(t *testing.T, tolerate ...string) *tab {
 		t.Skip("NOT RUN: no chromium; install it with bench/install.sh")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1200, 900))
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
@@ -179,7 +183,7 @@ func eval[R any](b *tab, expression string) R {
 // eventually waits until the expression is true.
 func (b *tab) eventually(expression, why string) {
 	b.Helper()
-	require.Eventually(b, func() bool { return eval[bool](b, expression) }, 20*time.Second, 100*time.Millisecond, why)
+	require.Eventually(b, func() bool { return eval[bool](b, expression) }, time.Minute, 100*time.Millisecond, why)
 }
 
 func (b *tab) visit(url string) {
@@ -210,6 +214,14 @@ func (b *tab) shown() []string {
 
 const sideways = `document.documentElement.scrollWidth > innerWidth`
 
+// covered lists the texts of entries that something else lies over.
+const covered = `[...document.querySelectorAll(".verdict span, .why, .note, .login b")].filter(e => {
+  if (!e.checkVisibility()) return false;
+  e.scrollIntoView({block: "center"});
+  const r = e.getClientRects()[0], at = r && document.elementFromPoint(r.left + 3, r.top + r.height / 2);
+  return at && at !== e && !e.contains(at);
+}).map(e => e.textContent)`
+
 func TestBrowser_Screens(t *testing.T) {
 	healthy := judgeDump(t, "healthy.yaml", portal.Options{Profile: "ceph"})
 	troubled := judgeDump(t, "troubled.yaml", portal.Options{Profile: "ceph"})
@@ -219,6 +231,8 @@ func TestBrowser_Screens(t *testing.T) {
 	b.scheme("light")
 	b.visit(site.URL)
 	assert.False(t, eval[bool](b, sideways))
+	assert.Empty(t, eval[[]string](b, covered), "text can be selected: no link lies over it")
+	eval[any](b, `scrollTo(0, 0)`)
 	b.shot("light")
 
 	site.change(func(v *portal.View) { *v = troubled })

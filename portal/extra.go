@@ -27,8 +27,11 @@ func (j *judge) unpromised(m contract.Matching) []Entry {
 	}
 	var all []Entry
 	index := map[string]int{}
-	hostNetworks := map[kube.Object]bool{}
+	hostNetworks, keeps := map[kube.Object]bool{}, map[key]bool{}
 	for _, x := range m.Exposures {
+		if x.Kind == kube.ExternalIP && x.Accept != nil {
+			keeps[key{x.Namespace, x.Name}] = true
+		}
 		if x.Kind == kube.HostNetwork && x.Accept == nil {
 			hostNetworks[kube.Object{Kind: x.Object, Namespace: x.Namespace, Name: x.Name}] = true
 		}
@@ -47,6 +50,9 @@ func (j *judge) unpromised(m contract.Matching) []Entry {
 			i = len(all)
 			index[id] = i
 			all = append(all, j.extra(id, kind, x, promised[key{x.Namespace, x.Name}]))
+			if kind == kube.ExternalIP && !x.System && keeps[key{x.Namespace, x.Name}] {
+				all[i].Remedy = edit("service", x.Namespace, x.Name) // an address serves all ports, those that are accepted too
+			}
 		}
 		if x.Kind != kube.HostNetwork {
 			all[i].Evidence = append(all[i].Evidence, wayIn(x.Exposure))

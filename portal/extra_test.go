@@ -169,3 +169,23 @@ func TestHost(t *testing.T) {
 		assert.False(t, ok, in)
 	}
 }
+
+// What mends one way in takes nothing away that is accepted.
+func TestJudge_ExternalIPs(t *testing.T) {
+	remedy := func(accept ...contract.Accept) string {
+		s := newScene()
+		s.c.Accept = accept
+		s.Services = append(s.Services, portal.Service{Namespace: "app", Name: "ext", Type: "ClusterIP", ExternalIPs: []string{"198.51.100.7", "198.51.100.8"}, Ports: []portal.ServicePort{{Name: "a", Port: 81}, {Name: "b", Port: 82}}})
+		for _, layer := range portal.Judge(s.c, s.Snapshot, *s.o).Layers {
+			if layer.Name == portal.ExtraLayer {
+				return layer.Entries[0].Remedy
+			}
+		}
+		return ""
+	}
+	assert.Equal(t, `kubectl -n app patch service ext -p '{"spec":{"externalIPs":null}}'`, remedy(), "none of them is promised")
+	accept := contract.Accept{Kind: "ExternalIP", Namespace: "app", Name: "ext", Port: 81}
+	assert.Equal(t, "kubectl -n app edit service ext", remedy(accept))
+	accept.Port = 0
+	assert.Empty(t, remedy(accept))
+}

@@ -100,7 +100,7 @@ type judge struct {
 type key struct{ namespace, name string }
 
 func newJudge(s *Snapshot, o Options) *judge {
-	j := &judge{snapshot: s, options: o, previous: map[string]string{}, services: map[key]*Service{}, behind: map[key][]*EndpointSlice{}, answering: map[string][]candidate{}}
+	j := &judge{snapshot: s, options: o, previous: map[string]string{}, services: make(map[key]*Service, len(s.Services)), behind: make(map[key][]*EndpointSlice, len(s.Slices)), answering: map[string][]candidate{}}
 	if host, ok := Host(o.BrowserHost); ok {
 		j.browser = host
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -55,7 +57,20 @@ func Assets() fs.FS {
 // Page writes the view as a page of HTML that is complete without a script.
 // It writes the whole page or nothing.
 func Page(w io.Writer, v *View, o PageOptions) error {
-	p := &page{View: v, PageOptions: o}
+	return (&Printer{Options: o}).Page(w, v)
+}
+
+// Printer writes the pages of one view after another, and makes anew only the
+// entries that have changed since the page of before. It is for one goroutine
+// at a time.
+type Printer struct {
+	Options PageOptions
+	entries map[string]template.HTML // of the last page, by what they show
+}
+
+// Page writes the page of a view, as the function Page does.
+func (r *Printer) Page(w io.Writer, v *View) error {
+	p := &page{View: v, PageOptions: r.Options, before: r.entries, entries: map[string]template.HTML{}}
 	if !slices.Contains(Languages(), p.Lang) {
 		p.Lang = English
 	}
@@ -63,10 +78,14 @@ func Page(w io.Writer, v *View, o PageOptions) error {
 		p.PageOptions.Assets = "assets/"
 	}
 	p.group()
+	if err := p.write(); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
+	r.entries = p.entries
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -78,11 +97,14 @@ type page struct {
 	Groups   []group
 	Filters  []filter
 	Problems int // what somebody has to look at
+
+	before, entries map[string]template.HTML
 }
 
 type group struct {
 	Name, Title, Explain string
 	Items                []item
+	Entries              template.HTML // the items, written
 	Apart, Folded        bool
 }
 
@@ -207,8 +229,44 @@ func (p *page) group() {
 	}
 }
 
+// write writes the entries of each group.
+func (p *page) write() error {
+	for i := range p.Groups {
+		var all strings.Builder
+		for _, item := range p.Groups[i].Items {
+			html, err := item.html()
+			if err != nil {
+				return err
+			}
+			all.WriteString(string(html))
+		}
+		p.Groups[i].Entries = template.HTML(all.String()) // the template has escaped it
+	}
+	return nil
+}
+
 // class is a verdict as the style sheet and the catalogue call it.
 func class(v Verdict) string { return strings.ToLower(string(v)) }
+
+// html is the entry on the page: that of the page of before, where it is the
+// same.
+func (i item) html() (template.HTML, error) {
+	content, err := json.Marshal(i.Entry)
+	if err != nil {
+		return "", err
+	}
+	key := string(i.page.Lang) + strconv.FormatBool(i.unpromised) + string(content)
+	html, ok := i.page.before[key]
+	if !ok {
+		var b strings.Builder
+		if err := pageTemplate.ExecuteTemplate(&b, "entry", i); err != nil {
+			return "", err
+		}
+		html = template.HTML(b.String()) // the template has escaped it
+	}
+	i.page.entries[key] = html
+	return html, nil
+}
 
 func (i item) T(key string, args ...any) (string, error) { return i.page.T(key, args...) }
 

@@ -16,7 +16,7 @@ func (s *Snapshot) World() contract.World { return world(s) }
 // world is the snapshot as contract.Match reads it. Pods of one owner become
 // one workload, so that a DaemonSet is one way in and not one for each node.
 func world(s *Snapshot) contract.World {
-	var w contract.World
+	w := contract.World{Services: make([]kube.Service, 0, len(s.Services))}
 	for _, service := range s.Services {
 		k := kube.Service{
 			Object:   kube.Object{Kind: "Service", Namespace: service.Namespace, Name: service.Name},

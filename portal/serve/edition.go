@@ -12,12 +12,9 @@ import (
 	"github.com/nestor-tools/nestor/portal"
 )
 
-// mostHosts bounds for how many hosts one edition is kept.
-const mostHosts = 16
-
 // edition is what is shown of one snapshot and one contract: a view for each
-// host by which browsers come, and its page in each language, made when first
-// asked for and then kept.
+// host by which browsers come, and its page in each language. What has readers
+// is made before the edition is published, anything else when it is asked for.
 type edition struct {
 	salt     []byte
 	snapshot *portal.Snapshot
@@ -25,11 +22,12 @@ type edition struct {
 	problem  string
 	options  portal.Options
 	hosts    map[string]bool // those of the nodes, as portal.Host writes them
+	earlier  map[string]*shown
 
-	making sync.Mutex // held while a view is made, so that one is made at a time
+	making sync.Mutex // held while anything is made, so that one thing is at a time
 
 	mu    sync.Mutex
-	views map[string]*shown // by host; that of "" always is there
+	views map[string]*shown // by host; that of "" always is there, and made
 }
 
 // shown is a view, and what was made of it.
@@ -39,20 +37,20 @@ type shown struct {
 	json    []byte
 	tag     string // of all but the time of the observation
 
-	mu    sync.Mutex
-	asked time.Time
-	pages map[portal.Lang]*page
+	making *sync.Mutex // of the edition
+	mu     sync.Mutex
+	pages  map[portal.Lang]*page
 }
 
-// page is a view in one language.
+// page is a view in one language, and what the next one is printed with.
 type page struct {
-	html  []byte
-	asked time.Time
+	html    []byte
+	printer portal.Printer
 }
 
-// newEdition makes the view for no host in particular, and anew what was asked
-// for of the earlier edition since a moment.
-func newEdition(salt []byte, snapshot *portal.Snapshot, c *contract.Contract, problem string, options portal.Options, earlier *edition, since time.Time) (*edition, error) {
+// newEdition makes what a request for no host in particular is answered with,
+// in every language; make makes the rest.
+func newEdition(salt []byte, snapshot *portal.Snapshot, c *contract.Contract, problem string, options portal.Options, earlier *edition) (*edition, error) {
 	e := &edition{salt: salt, snapshot: snapshot, contract: c, problem: problem, options: options, hosts: map[string]bool{}, views: map[string]*shown{}}
 	for _, node := range snapshot.Nodes {
 		e.know(node.Name)
@@ -60,19 +58,11 @@ func newEdition(salt []byte, snapshot *portal.Snapshot, c *contract.Contract, pr
 			e.know(address.Address)
 		}
 	}
-	if earlier == nil {
-		_, err := e.show("", nil)
-		return e, err
+	if earlier != nil {
+		e.earlier = earlier.all()
 	}
-	for host, before := range earlier.recent(since) {
-		if host != "" && !e.hosts[host] {
-			continue
-		}
-		now, err := e.show(host, &before.view)
-		if err != nil {
-			return nil, err
-		}
-		if err := now.print(before, since); err != nil {
+	for _, lang := range portal.Languages() {
+		if err := e.make(reader{"", lang}); err != nil {
 			return nil, err
 		}
 	}
@@ -85,43 +75,47 @@ func (e *edition) know(name string) {
 	}
 }
 
-// recent gives the views that were asked for since then, and that of "".
-func (e *edition) recent(since time.Time) map[string]*shown {
+// all gives the views that are made.
+func (e *edition) all() map[string]*shown {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	found := map[string]*shown{}
+	views := map[string]*shown{}
 	for host, s := range e.views {
-		s.mu.Lock()
-		if host == "" || s.asked.After(since) {
-			found[host] = s
-		}
-		s.mu.Unlock()
+		views[host] = s
 	}
-	return found
+	return views
 }
 
-// to gives what is shown to a browser that came by this host.
-func (e *edition) to(host string, now time.Time) (*shown, error) {
-	cleaned, ok := portal.Host(host)
-	if !ok || !e.hosts[cleaned] {
-		cleaned = ""
+// make makes what a reader is shown, where it is not made yet.
+func (e *edition) make(r reader) error {
+	s, err := e.to(r.host)
+	if err == nil && r.lang != "" {
+		_, err = s.page(r.lang)
 	}
-	s := e.made(cleaned)
-	if s == nil {
-		// Those who ask for what is made already do not wait.
-		e.making.Lock()
-		defer e.making.Unlock()
-		if s = e.made(cleaned); s == nil {
-			var err error
-			if s, err = e.show(cleaned, &e.whole().view); err != nil {
-				return nil, err
-			}
-		}
+	return err
+}
+
+// host is the host of a view: that of the browser where it is a node's, and
+// otherwise "".
+func (e *edition) host(asked string) string {
+	if cleaned, ok := portal.Host(asked); ok && e.hosts[cleaned] {
+		return cleaned
 	}
-	s.mu.Lock()
-	s.asked = now
-	s.mu.Unlock()
-	return s, nil
+	return ""
+}
+
+// to gives what is shown to a browser that came by this host, as host gives it.
+func (e *edition) to(host string) (*shown, error) {
+	host = e.host(host)
+	if s := e.made(host); s != nil {
+		return s, nil // those who ask for what is made do not wait for what is not
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	if s := e.made(host); s != nil {
+		return s, nil
+	}
+	return e.show(host)
 }
 
 func (e *edition) made(host string) *shown {
@@ -134,10 +128,16 @@ func (e *edition) made(host string) *shown {
 func (e *edition) whole() *shown { return e.made("") }
 
 // show makes the view for a host.
-func (e *edition) show(host string, previous *portal.View) (*shown, error) {
+func (e *edition) show(host string) (*shown, error) {
 	o := e.options
-	o.BrowserHost, o.Previous = host, previous
-	s := &shown{view: portal.Judge(e.contract, e.snapshot, o), entries: map[string]*portal.Entry{}, pages: map[portal.Lang]*page{}}
+	o.BrowserHost = host
+	before := e.earlier[host]
+	if before != nil {
+		o.Previous = &before.view
+	} else if whole := e.whole(); whole != nil {
+		o.Previous = &whole.view
+	}
+	s := &shown{view: portal.Judge(e.contract, e.snapshot, o), entries: map[string]*portal.Entry{}, making: &e.making, pages: map[portal.Lang]*page{}}
 	s.view.ContractProblem = e.problem
 	for _, layer := range s.view.Layers {
 		for i := range layer.Entries {
@@ -158,6 +158,9 @@ func (e *edition) show(host string, previous *portal.View) (*shown, error) {
 	if s.json, err = json.Marshal(s.view); err != nil {
 		return nil, err
 	}
+	if before != nil {
+		s.inherit(before)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.views) >= mostHosts {
@@ -172,38 +175,48 @@ func (e *edition) show(host string, previous *portal.View) (*shown, error) {
 	return s, nil
 }
 
+// inherit takes over what the pages of before were printed with.
+func (s *shown) inherit(before *shown) {
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	for lang, p := range before.pages {
+		s.pages[lang] = &page{printer: p.printer}
+	}
+}
+
 // page gives the page in a language.
-func (s *shown) page(lang portal.Lang, now time.Time) ([]byte, error) {
+func (s *shown) page(lang portal.Lang) ([]byte, error) {
+	if html := s.printed(lang); html != nil {
+		return html, nil
+	}
+	s.making.Lock()
+	defer s.making.Unlock()
+	if html := s.printed(lang); html != nil {
+		return html, nil
+	}
+	s.mu.Lock()
+	p := page{printer: portal.Printer{Options: portal.PageOptions{Lang: lang, Live: true}}}
+	if before := s.pages[lang]; before != nil {
+		p.printer = before.printer
+	}
+	s.mu.Unlock()
+	var html bytes.Buffer
+	if err := p.printer.Page(&html, &s.view); err != nil {
+		return nil, err
+	}
+	p.html = html.Bytes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.pages[lang]
-	if p == nil {
-		var html bytes.Buffer
-		if err := portal.Page(&html, &s.view, portal.PageOptions{Lang: lang, Live: true}); err != nil {
-			return nil, err
-		}
-		p = &page{html: html.Bytes()}
-		s.pages[lang] = p
-	}
-	p.asked = now
+	s.pages[lang] = &p
 	return p.html, nil
 }
 
-// print makes the pages that were asked for of an earlier view since a moment.
-func (s *shown) print(earlier *shown, since time.Time) error {
-	earlier.mu.Lock()
-	s.asked = earlier.asked
-	asked := map[portal.Lang]time.Time{}
-	for lang, p := range earlier.pages {
-		if p.asked.After(since) {
-			asked[lang] = p.asked
-		}
-	}
-	earlier.mu.Unlock()
-	for lang, when := range asked {
-		if _, err := s.page(lang, when); err != nil {
-			return err
-		}
+// printed is the page where it is made.
+func (s *shown) printed(lang portal.Lang) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pages[lang]; p != nil {
+		return p.html
 	}
 	return nil
 }

@@ -76,9 +76,13 @@ func text(w http.ResponseWriter, code int, message string) {
 	_, _ = w.Write([]byte(message)) // the client may be gone
 }
 
-// shown is what the client of this request is shown.
-func (s *Server) shown(w http.ResponseWriter, r *http.Request) *shown {
-	view, err := s.edition.Load().to(hostOf(r), time.Now())
+// shown is what the client of this request is shown, in a language or, for
+// "", without a page.
+func (s *Server) shown(w http.ResponseWriter, r *http.Request, lang portal.Lang) *shown {
+	e := s.edition.Load()
+	who := reader{e.host(hostOf(r)), lang}
+	s.readers.saw(who, time.Now())
+	view, err := e.to(who.host)
 	if err != nil {
 		s.fault(w, err)
 	}
@@ -113,15 +117,15 @@ func answer(w http.ResponseWriter, r *http.Request, view *shown, tag string, kin
 }
 
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	view := s.shown(w, r)
+	lang := language(r)
+	view := s.shown(w, r, lang)
 	if view == nil {
 		return
 	}
-	lang := language(r)
 	w.Header().Set("Vary", "Accept-Language")
 	w.Header().Set("Content-Language", string(lang))
 	err := answer(w, r, view, fmt.Sprintf(`W/"%s-%s"`, view.tag, lang), "text/html; charset=utf-8", func() ([]byte, error) {
-		return view.page(lang, time.Now())
+		return view.page(lang)
 	})
 	if err != nil {
 		s.fault(w, err)
@@ -129,7 +133,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) view(w http.ResponseWriter, r *http.Request) {
-	if view := s.shown(w, r); view != nil {
+	if view := s.shown(w, r, ""); view != nil {
 		_ = answer(w, r, view, `W/"`+view.tag+`"`, "application/json", func() ([]byte, error) { return view.json, nil })
 	}
 }
@@ -137,7 +141,7 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request) {
 // leave sends the browser to where an endpoint is at present. The target is
 // only ever what was observed.
 func (s *Server) leave(w http.ResponseWriter, r *http.Request) {
-	view := s.shown(w, r)
+	view := s.shown(w, r, "")
 	if view == nil {
 		return
 	}

@@ -46,8 +46,9 @@ const (
 	// does; with the observer's own wait it is far below the second after
 	// which pages ask again.
 	spacing = 250 * time.Millisecond
-	// kept is how long after its last reader a page is made anew at once.
-	kept = 15 * time.Second
+	// kept is how long after its last reader a page is made anew before it is
+	// asked for. Pages without a script ask twice a minute.
+	kept = 2 * time.Minute
 	// stopping is how long requests under way have when the server stops.
 	stopping        = 5 * time.Second
 	mostConnections = 1024
@@ -59,6 +60,7 @@ type Server struct {
 	allowed     map[string]bool
 	salt        []byte // of tags: what this build makes of nothing
 	edition     atomic.Pointer[edition]
+	readers     readers
 	ready       atomic.Bool
 	requests    *prometheus.CounterVec
 	connections *connections
@@ -202,10 +204,19 @@ func (s *Server) publish() (err error) {
 	earlier := s.edition.Load()
 	e, err := newEdition(s.salt, s.options.Cluster.Snapshot(), present, problem, portal.Options{
 		Today: now, Profile: s.options.Profile, AccessHosts: s.options.AccessHosts,
-	}, earlier, now.Add(-kept))
+	}, earlier)
 	if err != nil {
 		return err
 	}
+	// Twice, for those who came meanwhile: they were shown the one of before.
+	for range 2 {
+		for _, who := range s.readers.since(now.Add(-kept)) {
+			if err := e.make(who); err != nil {
+				return err
+			}
+		}
+	}
+	e.earlier = nil // one of before is enough
 	s.edition.Store(e)
 	if earlier != nil {
 		s.tell(earlier.snapshot, e.snapshot)

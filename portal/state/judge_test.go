@@ -134,6 +134,9 @@ func TestJudge(t *testing.T) {
 		{name: "an accepted host network", change: func(s *state.Snapshot) {
 			s.Cluster.Pods = append(s.Cluster.Pods, portal.Pod{Namespace: "shop", Name: "x", OwnerKind: "DaemonSet", OwnerName: "x", HostNetwork: true, Ports: []portal.PodPort{{Port: 9, HostPort: 9}}})
 		}, accept: "accept:\n  - {kind: HostNetwork, namespace: shop, name: x, reason: agent}\n"},
+		{name: "an external address of which one port is accepted", change: func(s *state.Snapshot) {
+			s.Cluster.Services = append(s.Cluster.Services, portal.Service{Namespace: "shop", Name: "ext", Type: "ClusterIP", ExternalIPs: []string{"198.51.100.7"}, Ports: []portal.ServicePort{{Name: "a", Port: 81}, {Name: "b", Port: 82}}})
+		}, accept: "accept:\n  - {kind: ExternalIP, namespace: shop, name: ext, port: 81, reason: old}\n", rules: []string{"unpromised-externalip"}, says: "kubectl -n shop edit service ext", lacks: "null"},
 		{name: "Cilium of old", change: func(s *state.Snapshot) { s.Cilium.Config = map[string]string{"kube-proxy-replacement": "strict"} }},
 		{name: "Cilium, in part", change: func(s *state.Snapshot) { s.Cilium.Config = map[string]string{"kube-proxy-replacement": "partial"} }, rules: []string{"l4-cilium"}},
 		{name: "Cilium's words that nobody knows", change: func(s *state.Snapshot) { s.Cilium.Config["enable-gateway-api"] = "perhaps" }, rules: []string{"l4-cilium"}},

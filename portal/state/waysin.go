@@ -26,6 +26,7 @@ type way struct {
 	accept   *contract.Accept
 	over     bool
 	endpoint *contract.Endpoint // that the Service exposes by another port
+	shared   bool               // with another way in, of the same kind and object
 }
 
 // portKey is what tells ports of a Service apart: the number alone does not.
@@ -150,6 +151,11 @@ func (j *judge) ways() (ways []*way, promised map[string]int) {
 			w.ports, w.keys = append(w.ports, text), append(w.keys, portKey{x.Port, x.Protocol})
 		}
 	}
+	for _, w := range ways {
+		w.shared = slices.ContainsFunc(ways, func(o *way) bool {
+			return o != w && o.Kind == w.Kind && o.Namespace == w.Namespace && o.Name == w.Name
+		})
+	}
 	return ways, promised
 }
 
@@ -189,6 +195,9 @@ func (j *judge) way(w *way) Line {
 		}
 	case kube.ExternalIP:
 		rule, text, command = "unpromised-externalip", fmt.Sprintf("Service %s answers on %s", object, ports), kubectl.Patch(w.Namespace, w.Name, map[string]any{"externalIPs": nil})
+		if w.shared { // an address serves all ports, those that are accepted too
+			command = kubectl.Edit("service", w.Namespace, w.Name)
+		}
 		remedy = "or " + accept
 	case kube.HostPort:
 		rule, text, command = "unpromised-hostport", fmt.Sprintf("%s %s holds port %s of its nodes", w.Object, object, ports), kubectl.Edit(w.Object, w.Namespace, w.Name)
