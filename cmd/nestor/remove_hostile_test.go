@@ -96,3 +96,36 @@ func TestRemove_ADiskThatGoesBecomesNoFile(t *testing.T) {
 	require.Contains(t, got.out, "writing zeros at 0 failed")
 	require.Error(t, b.Command("test", "-e", b.Device("data")).Run())
 }
+
+// A group that is not listed has the same name as one that is.
+func TestRemove_AGroupOfTheSameName(t *testing.T) {
+	needProgram(t, "lvm")
+	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: 64}, {Name: "other", SizeMiB: 64}}})
+	w := newWiper(t, b, "data")
+	for _, d := range []string{"other", "data"} {
+		only := `devices/filter=["a|^` + b.Device(d) + `$|","r|.*|"]`
+		b.Exec(t, "lvm", "pvcreate", "-y", "--config", only, b.Device(d))
+		b.Exec(t, "lvm", "vgcreate", "--config", only, "vg", b.Device(d))
+	}
+	other := b.Sum(t, "other")
+	w.makePlan()
+	got := w.apply()
+	require.Equal(t, other, b.Sum(t, "other"), got.out)
+	require.Equal(t, exitOK, got.code, got.out+got.stderr)
+}
+
+// What LVM is told not to look at may be a part of a group over other disks.
+func TestRemove_AVolumeThatLVMDoesNotShow(t *testing.T) {
+	needProgram(t, "lvm")
+	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: 64}, {Name: "other", SizeMiB: 64}}})
+	w := newWiper(t, b, "data")
+	for _, d := range []string{"data", "other"} {
+		b.Exec(t, "lvm", "pvcreate", "-y", b.Device(d))
+	}
+	b.Exec(t, "lvm", "vgcreate", "vg", b.Device("data"), b.Device("other"))
+	b.Exec(t, "sh", "-c", `printf 'devices {\n filter = [ "r|.*|" ]\n}\n' >>/etc/lvm/lvm.conf`)
+	got := w.run("remove", "plan", "node1", "--disks", w.profile(), "--out", w.plan)
+	require.Equal(t, exitRefused, got.code, got.stderr)
+	require.Contains(t, got.stderr, "(rule unknown)")
+	require.Contains(t, got.stderr, "LVM does not show")
+}
