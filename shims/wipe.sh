@@ -170,6 +170,7 @@ blank() {
 labels() {
   for gib in 0 1 10 100 1000; do
     [ "$2" -gt $((gib * 1073741824)) ] || break
+    dd if="$1" of=/dev/null bs=4096 count=1 skip=$((gib * 262144)) 2>/dev/null || printf '\tunread=it cannot be read at %s GiB' "$gib"
     label=$(dd if="$1" bs=4096 count=1 skip=$((gib * 262144)) 2>/dev/null | tr -c '[:alnum:]_-' ' ')
     case $label in 'bluestore block device '*) ;; *) continue ;; esac
     osd='' fsid='' id='' previous=''
@@ -187,6 +188,8 @@ labels() {
 tables() {
   for sector in 512 4096; do
     for at in 1 $(($2 / sector - 1)); do
+      [ "$2" -lt $((2 * sector)) ] || dd if="$1" of=/dev/null bs=$sector skip="$at" count=1 2>/dev/null ||
+        printf '\tunread=it cannot be read at %s' $((at * sector))
       [ "$(dd if="$1" bs=$sector skip="$at" count=1 2>/dev/null | head -c 8 | tr '\0' '?')" != 'EFI PART' ] ||
         printf '\tgpt=%s' $((at * sector))
     done
@@ -207,6 +210,10 @@ device() {
   if [ -e "$d/loop/backing_file" ]; then
     printf '\tloop/inode=%s' "$(stat -c %d:%i "$(value "$d/loop/backing_file")" 2>/dev/null)"
   fi
+  # With the kernel's own multipath the disk is the subsystem's, whose paths tell.
+  for v in "$d"/device/nvme*/transport; do
+    [ ! -e "$v" ] || printf '\tdevice/transport=%s' "$(value "$v")"
+  done
   for v in $(above "$1"); do printf '\tparent=%s' "$v"; done
   for v in $( (mounted_at "$(value "$d/dev")" && mounted_at "$1") | sort -u); do printf '\tmount=%s' "$v"; done
   for v in $swaps; do [ "$v" != "$1" ] || printf '\tswap=1'; done

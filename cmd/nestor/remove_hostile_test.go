@@ -90,7 +90,7 @@ func TestRemove_ADiskThatGoesBecomesNoFile(t *testing.T) {
 	w := newWiper(t, b, "data")
 	b.Exec(t, "mkfs.ext4", "-q", b.Device("data"))
 	w.makePlan()
-	w.fake("dd", `case "$*" in *of=*) rm -f `+b.Device("data")+` ;; esac; exec "$real" "$@"`)
+	w.fake("dd", `case "$*" in *of=/dev/loop*) rm -f `+b.Device("data")+` ;; esac; exec "$real" "$@"`)
 	got := w.apply()
 	require.Equal(t, exitFindings, got.code, got.stderr)
 	require.Contains(t, got.out, "writing zeros at 0 failed")
@@ -128,4 +128,19 @@ func TestRemove_AVolumeThatLVMDoesNotShow(t *testing.T) {
 	require.Equal(t, exitRefused, got.code, got.stderr)
 	require.Contains(t, got.stderr, "(rule unknown)")
 	require.Contains(t, got.stderr, "LVM does not show")
+}
+
+// Where a disk cannot be read, nobody knows that it is empty.
+func TestRemove_APlaceThatCannotBeRead(t *testing.T) {
+	b := loops.Start(t, loops.Spec{Disks: []loops.Disk{{Name: "data", SizeMiB: 1100}}})
+	w := newWiper(t, b, "data")
+	for _, place := range []string{"skip=262144", "skip=0"} {
+		w.fake("dd", `case "$*" in *bs=4096*`+place+`*) echo broken >&2; exit 1 ;; esac; exec "$real" "$@"`)
+		got := w.run("remove", "verify", "node1", "--disks", w.profile())
+		require.Equal(t, exitFindings, got.code, got.stderr)
+		require.Contains(t, got.out, "cannot be read at")
+		b.Exec(t, "find", "/usr/local/sbin", "-type", "f", "-delete")
+	}
+	got := w.run("remove", "verify", "node1", "--disks", w.profile())
+	require.Equal(t, exitOK, got.code, got.out)
 }

@@ -203,3 +203,13 @@ func FuzzParseProfile(f *testing.F) {
 		}
 	})
 }
+
+// An NVMe disk of several paths is another machine's where one of them leads
+// there, whichever is told first.
+func TestParseInspection_NVMeOverANetwork(t *testing.T) {
+	for _, paths := range []string{"device/transport=pcie\tdevice/transport=tcp", "device/transport=tcp\tdevice/transport=pcie", "device/transport=rdma"} {
+		in, err := ParseInspection([]byte("nestor-wipe\t1\ndev\tnvme0n1\tnode=/dev/nvme0n1\tsize=1024\t" + paths + "\ninspected\n"))
+		require.NoError(t, err)
+		require.NotEqual(t, "pcie", in.Devices[0].Fabric)
+	}
+}
