@@ -87,6 +87,23 @@ above() {
   done
 }
 
+# looped NAME: whether a loop device lies over a device. It has no holder, and
+# an exclusive open succeeds beneath what is mounted through it.
+looped() {
+  for entry in "$sys"/loop*/loop/backing_file; do
+    over=$(value "$entry")
+    [ ! -b "$over" ] || [ "$(number_of "$over")" != "$(value "$sys/$1/dev")" ] || return 0
+  done
+  return 1
+}
+
+# number_of PATH: MAJOR:MINOR of a device's node.
+number_of() (
+  # shellcheck disable=SC2046 # two numbers
+  set -- $(stat -Lc '0x%t 0x%T' "$1" 2>/dev/null)
+  [ $# -ne 2 ] || printf %s "$(($1)):$(($2))"
+)
+
 # tree NAME: the device and all that is built on it.
 tree() (
   printf '%s\n' "$1"
@@ -153,6 +170,7 @@ blank() {
 labels() {
   for gib in 0 1 10 100 1000; do
     [ "$2" -gt $((gib * 1073741824)) ] || break
+    dd if="$1" of=/dev/null bs=4096 count=1 skip=$((gib * 262144)) 2>/dev/null || printf '\tunread=it cannot be read at %s GiB' "$gib"
     label=$(dd if="$1" bs=4096 count=1 skip=$((gib * 262144)) 2>/dev/null | tr -c '[:alnum:]_-' ' ')
     case $label in 'bluestore block device '*) ;; *) continue ;; esac
     osd='' fsid='' id='' previous=''
@@ -170,6 +188,8 @@ labels() {
 tables() {
   for sector in 512 4096; do
     for at in 1 $(($2 / sector - 1)); do
+      [ "$2" -lt $((2 * sector)) ] || dd if="$1" of=/dev/null bs=$sector skip="$at" count=1 2>/dev/null ||
+        printf '\tunread=it cannot be read at %s' $((at * sector))
       [ "$(dd if="$1" bs=$sector skip="$at" count=1 2>/dev/null | head -c 8 | tr '\0' '?')" != 'EFI PART' ] ||
         printf '\tgpt=%s' $((at * sector))
     done
@@ -190,6 +210,10 @@ device() {
   if [ -e "$d/loop/backing_file" ]; then
     printf '\tloop/inode=%s' "$(stat -c %d:%i "$(value "$d/loop/backing_file")" 2>/dev/null)"
   fi
+  # With the kernel's own multipath the disk is the subsystem's, whose paths tell.
+  for v in "$d"/device/nvme*/transport; do
+    [ ! -e "$v" ] || printf '\tdevice/transport=%s' "$(value "$v")"
+  done
   for v in $(above "$1"); do printf '\tparent=%s' "$v"; done
   for v in $( (mounted_at "$(value "$d/dev")" && mounted_at "$1") | sort -u); do printf '\tmount=%s' "$v"; done
   for v in $swaps; do [ "$v" != "$1" ] || printf '\tswap=1'; done
@@ -217,7 +241,7 @@ device() {
   # The open is one for writing, after which udev looks at the device anew: it
   # would start an array or a volume group that rests.
   case $signatures in *raid_member* | *LVM2_member* | *bcache*) ;; *)
-    if [ -z "$(below "$1")" ]; then exclusive "$path" || printf '\tbusy=1'; fi
+    if looped "$1" || { [ -z "$(below "$1")" ] && ! exclusive "$path"; }; then printf '\tbusy=1'; fi
     ;;
   esac
   printf '\n'
@@ -274,8 +298,9 @@ rook() {
   else
     say rook state absent
   fi
+  real=$(readlink -f "$folder") || real=$folder # one above it may be a link
   printf '%s\n' "$mounts" | while IFS=$tab read -r _ target; do
-    case $target in "$folder" | "$folder"/*) say rook mount "$target" ;; esac
+    case $target in "$folder" | "$folder"/* | "$real" | "$real"/*) say rook mount "$target" ;; esac
   done | sort -u
 }
 
@@ -297,6 +322,7 @@ inspect() {
     name=$(kernel_name "$arg") || name=-
     targets="$targets $name"
   done
+  seen=$(for name in $targets; do attached "$name" && echo ' '; done | tr -d '\n')
   for name in $targets; do [ "$name" = - ] || tree "$name"; done >"$scratch"
   all=$(sort -u "$scratch")
   say node machine-id "$(value /etc/machine-id)"
@@ -325,6 +351,15 @@ inspect() {
 
 settle() { ! command -v udevadm >/dev/null || udevadm settle --timeout=30 2>/dev/null || :; }
 
+# attached NAME: a word that changes when another disk takes over a name:
+# diskseq, which no two have in one boot, and what older kernels (before 5.15)
+# tell.
+attached() {
+  for key in diskseq dev size device/wwid wwid dm/uuid; do
+    printf %s "$1|$(value "$sys/$1/$key" | tr -s ' ' _)|"
+  done
+}
+
 # mine NAME: says whether a device is one of the targets, or built on targets
 # alone, and is neither mounted nor swapped on. Asked anew before every step.
 mine() {
@@ -332,8 +367,11 @@ mine() {
   case $1 in '' | .* | */*) why="'$1' is no name of a device" ;; esac
   [ -b "$(node_of "$1")" ] && [ -e "$sys/$1/dev" ] || why=${why:-$1 is gone}
   [ -z "$why" ] || return 1
+  [ "$(number_of "$(node_of "$1")")" = "$(value "$sys/$1/dev")" ] || why="$(node_of "$1") is not the node of $1"
+  ! looped "$1" || why="a loop device is over $1"
   for root in $(roots "$1"); do
     case " $targets " in *" $root "*) ;; *) why="$1 is built on $root, which is not listed" ;; esac
+    case " $seen " in *" $(attached "$root") "*) ;; *) why="$root is no longer the disk that was looked at" ;; esac
   done
   read_mounts
   for at in $(mounted_at "$(value "$sys/$1/dev")") $(mounted_at "$1"); do why="$1 is mounted at $at"; done
@@ -357,7 +395,7 @@ zero() {
   [ -b "$1" ] && alone "$1" || return 1
   unit=1048576
   [ $(($2 % unit + $3 % unit)) -eq 0 ] || unit=512
-  [ "$3" -le 0 ] || dd if=/dev/zero of="$1" bs=$unit seek=$(($2 / unit)) count=$(($3 / unit)) conv=notrunc,fsync 2>/dev/null || {
+  [ "$3" -le 0 ] || dd if=/dev/zero of="$1" bs=$unit seek=$(($2 / unit)) count=$(($3 / unit)) conv=nocreat,notrunc,fsync 2>/dev/null || {
     why="$1: writing zeros at $2 failed"
     return 1
   }
@@ -419,15 +457,16 @@ step() {
   esac
 }
 
-# remove_vg NAME UUID: a volume group all of whose parts are ours.
+# remove_vg NAME UUID: a volume group all of whose parts are ours. Another may
+# have the same name.
 remove_vg() {
-  uuid=$(lvm vgs --noheadings -o vg_uuid "$1" 2>/dev/null)
-  [ "${uuid##* }" = "$2" ] || why="volume group $1 is not $2"
-  for pv in $(lvm pvs --noheadings -o pv_name --select "vg_uuid=$2" 2>/dev/null); do
+  parts=$(lvm pvs --noheadings -o pv_name --select "vg_uuid=$2" 2>/dev/null) || parts=''
+  [ -n "$parts" ] || why="volume group $1 ($2) has no part that can be seen"
+  for pv in $parts; do
     name=$(kernel_name "$pv") || why="volume group $1 has a part that is missing: $pv"
     [ -n "$why" ] || mine "$name" || :
   done
-  [ -z "$why" ] && run lvm vgchange -an "$1" && run lvm vgremove -y "$1"
+  [ -z "$why" ] && run lvm vgchange -an --select "vg_uuid=$2" && run lvm vgremove -y --select "vg_uuid=$2"
 }
 
 # reread NAME: the kernel forgets the partitions that are no more.
@@ -446,7 +485,7 @@ reread() {
 remove_folder() {
   read_mounts
   case $(rook) in *"rook${tab}mount$tab"* | *"state${tab}link"*) why="something is mounted at $folder, or it is a link" && return 1 ;; esac
-  run rm -rf -- "$folder" && sync
+  run rm -rf --one-file-system -- "$folder" && sync
 }
 
 # apply REQUEST
@@ -488,7 +527,7 @@ take() {
   targets=$1
   printf '%s\n' "$2" | while IFS=$tab read -r id verb first second; do
     [ -n "$id" ] || continue
-    say begin "$id"
+    say begin "$id" || exit 1 # nobody would know of it
     if step "$verb" "$first" "$second" </dev/null && [ -z "$why" ]; then
       say end "$id"
     else
@@ -503,7 +542,7 @@ main() {
   export LC_ALL PATH LVM_SUPPRESS_FD_WARNINGS
   unset -v CDPATH ENV BASH_ENV 2>/dev/null
   umask 077
-  sys=/sys/class/block folder=/var/lib/rook head_mib=100 line='' targets='' why=''
+  sys=/sys/class/block folder=/var/lib/rook head_mib=100 line='' targets='' seen='' why=''
   tab=$(printf '\t') newline='
 '
   blank=" $tab$newline"

@@ -48,9 +48,10 @@ func forged(t *testing.T, hosts, node string) (file, hash string) {
 	const id = "0123456789abcdef0123456789abcdef"
 	text, err := plan.Encode(plan.Plan{TargetKind: "lima", Nodes: []plan.Node{{
 		Node: node, Identity: plan.Identity{MachineID: id, TargetDigest: guard.Digest(target)},
-		Disks: []plan.Disk{{Path: "/dev/sdb", Name: "sdb"}},
-		State: []string{"node\tmachine-id\t" + id, "disk\t/dev/sdb\tsdb", "dev\tsdb\tnode=/dev/sdb\tsize=1024", "inspected"},
-		Steps: []plan.Step{{ID: 1, Verb: plan.ClearDisk, Args: []string{"sdb"}}},
+		Rook:  plan.Rook{State: "absent"},
+		Disks: []plan.Disk{{Path: "/dev/sdb", Name: "sdb", Serial: "S", SizeBytes: 1024, Role: "data", OnIt: []string{}}},
+		State: []string{"node\tmachine-id\t" + id, "rook\tstate\tabsent", "disk\t/dev/sdb\tsdb", "dev\tsdb\tnode=/dev/sdb\tsize=1024\tSERIAL=S", "inspected"},
+		Steps: []plan.Step{{ID: 1, Verb: plan.ClearDisk, Args: []string{"sdb"}}, {ID: 2, Verb: plan.Reread, Args: []string{"sdb"}}},
 	}}})
 	require.NoError(t, err)
 	file = filepath.Join(t.TempDir(), "plan.json")

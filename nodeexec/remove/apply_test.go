@@ -37,13 +37,14 @@ func permit(t *testing.T, node string, apply bool) guard.Permit {
 // planned is the file of a plan of two steps for each node, and its hash.
 func planned(t *testing.T, nodes ...string) (file []byte, hash string) {
 	t.Helper()
-	var p plan.Plan
+	p := plan.Plan{TargetKind: "lima"}
 	for _, n := range nodes {
 		p.Nodes = append(p.Nodes, plan.Node{
 			Node: n, Identity: plan.Identity{MachineID: machineID, TargetDigest: permit(t, n, false).Digest()},
-			Disks: []plan.Disk{{Path: "/dev/sdb", Name: "sdb"}},
-			State: []string{"node\tmachine-id\t" + machineID, "rook\tstate\tpresent", "disk\t/dev/sdb\tsdb", "dev\tsdb\tnode=/dev/sdb\tsize=1024", "inspected"},
-			Steps: []plan.Step{{ID: 1, Verb: plan.ClearDisk, Args: []string{"sdb"}}, {ID: 2, Verb: plan.RemoveFolder}},
+			Disks: []plan.Disk{{Path: "/dev/sdb", Name: "sdb", Serial: "S", SizeBytes: 1024, Role: "data", OnIt: []string{}}},
+			Rook:  plan.Rook{State: "absent"},
+			State: []string{"node\tmachine-id\t" + machineID, "rook\tstate\tabsent", "disk\t/dev/sdb\tsdb", "dev\tsdb\tnode=/dev/sdb\tsize=1024\tSERIAL=S", "inspected"},
+			Steps: []plan.Step{{ID: 1, Verb: plan.ClearDisk, Args: []string{"sdb"}}, {ID: 2, Verb: plan.Reread, Args: []string{"sdb"}}},
 		})
 	}
 	file, err := plan.Encode(p)

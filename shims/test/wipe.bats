@@ -72,6 +72,24 @@ step${tab}2${tab}$step"
   ! calls | grep -Ev '^lvm (pvs|lvs)' || return 1
 }
 
+@test "a step of which nobody can hear is not taken" {
+  run dash "$wipe" apply "$(inspected dash | sed "s/^/expect$tab/")
+step${tab}1${tab}remove-vg${tab}vg${tab}uuid" >/dev/null
+  [[ $(calls) == *vg_uuid=uuid* ]]
+  rm "$BATS_TEST_TMPDIR/calls"
+  dash "$wipe" apply "$(inspected dash | sed "s/^/expect$tab/")
+step${tab}1${tab}remove-vg${tab}vg${tab}uuid" >/dev/full 2>/dev/null || :
+  [[ $(calls) != *vg_uuid=uuid* && $(calls) == *lvm* ]]
+}
+
+@test "a volume group whose parts cannot be seen is not removed" {
+  run dash "$wipe" apply "$(inspected dash | sed "s/^/expect$tab/")
+step${tab}1${tab}remove-vg${tab}vg${tab}uuid"
+  [ "$status" -eq 1 ]
+  [[ $output == *"fail${tab}1${tab}volume group vg (uuid) has no part that can be seen"* ]]
+  ! calls | grep -E 'vgchange|vgremove' || return 1
+}
+
 @test "two at a time are refused" {
   exec 9>/run/nestor-wipe.lock
   flock 9

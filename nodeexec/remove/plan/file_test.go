@@ -48,6 +48,8 @@ func TestEncode_KeepsToTheSchema(t *testing.T) {
 	}
 }
 
+func last(p *Plan) *Step { return &p.Nodes[0].Steps[len(p.Nodes[0].Steps)-2] }
+
 func TestDecode_RefusesWhatNoMakeHasMade(t *testing.T) {
 	good, err := Encode(aPlan(t))
 	require.NoError(t, err)
@@ -64,6 +66,24 @@ func TestDecode_RefusesWhatNoMakeHasMade(t *testing.T) {
 		"an argument too many":   func(p *Plan) { p.Nodes[0].Steps[0].Args = append(p.Nodes[0].Steps[0].Args, "sda") },
 		"an empty argument":      func(p *Plan) { p.Nodes[0].Steps[0].Args[0] = "" },
 		"an unknown verb":        func(p *Plan) { p.Nodes[0].Steps[0].Verb = "format" },
+		"a step on another disk": func(p *Plan) { last(p).Args = []string{"vda"} },
+		"a step fewer":           func(p *Plan) { p.Nodes[0].Steps = p.Nodes[0].Steps[:len(p.Nodes[0].Steps)-1] },
+		"a serial of its own":    func(p *Plan) { p.Nodes[0].Disks[0].Serial = "x" },
+		"a role of its own":      func(p *Plan) { p.Nodes[0].Disks[0].Role = "system" },
+		"another cluster's OSD":  func(p *Plan) { p.CephFSIDs = nil },
+		"production":             func(p *Plan) { p.TargetKind = "prod" },
+		"cloud-init's disk": func(p *Plan) {
+			for i, line := range p.Nodes[0].State {
+				p.Nodes[0].State[i] = strings.Replace(line, ",,ext4", ",cidata,iso9660", 1)
+			}
+		},
+		"a mounted disk": func(p *Plan) {
+			for i, line := range p.Nodes[0].State {
+				if strings.HasPrefix(line, "dev\tsdb\t") {
+					p.Nodes[0].State[i] += "\tmount=/data"
+				}
+			}
+		},
 		"steps in another order": func(p *Plan) { p.Nodes[0].Steps[0].ID = 9 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,4 +202,14 @@ func FuzzParseProfile(f *testing.F) {
 			require.True(t, len(p.Nodes)+len(p.Every) > 0)
 		}
 	})
+}
+
+// An NVMe disk of several paths is another machine's where one of them leads
+// there, whichever is told first.
+func TestParseInspection_NVMeOverANetwork(t *testing.T) {
+	for _, paths := range []string{"device/transport=pcie\tdevice/transport=tcp", "device/transport=tcp\tdevice/transport=pcie", "device/transport=rdma"} {
+		in, err := ParseInspection([]byte("nestor-wipe\t1\ndev\tnvme0n1\tnode=/dev/nvme0n1\tsize=1024\t" + paths + "\ninspected\n"))
+		require.NoError(t, err)
+		require.NotEqual(t, "pcie", in.Devices[0].Fabric)
+	}
 }

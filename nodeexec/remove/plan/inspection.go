@@ -199,7 +199,9 @@ func (d *Device) set(key, value string) (err error) {
 	case "loop/inode":
 		d.LoopInode = value
 	case "device/transport":
-		d.Fabric = value
+		if d.Fabric == "" || d.Fabric == "pcie" { // of several paths, the one that leads elsewhere
+			d.Fabric = value
+		}
 	case "TRAN":
 		d.Transport = value
 	case "SERIAL":

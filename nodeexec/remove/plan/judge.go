@@ -135,6 +135,9 @@ func (m *maker) judgeStack() {
 				m.refuse(d.Name, RuleSpans, p, "is under it too, and is not listed")
 			}
 		}
+		if d.has("LVM2_member") && slices.Contains(in.Tools, "lvm") && !slices.ContainsFunc(in.PVs, func(pv PV) bool { return m.carries(d.Name, pv.Device) }) {
+			m.refuse(d.Name, RuleUnknown, d.Path, "is a physical volume that LVM does not show (its filter or devices file may leave it out), so the disks of its group are not known")
+		}
 		if tool := d.tool(in); tool != "" && !slices.Contains(in.Tools, tool) {
 			m.refuse(d.Name, RuleTool, tool, "is needed on the node for it, and is not installed; nothing is installed by nestor")
 		}

@@ -23,6 +23,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/nestor-tools/nestor/mapping/disks"
+	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
 // Schema names the format of a plan.
@@ -173,6 +176,9 @@ func (p Plan) check() error {
 	if len(p.Nodes) == 0 {
 		return errors.New("the plan has no node")
 	}
+	if p.TargetKind != string(inventory.Lima) {
+		return fmt.Errorf("its target_kind is %q, and only %s is ever wiped", p.TargetKind, inventory.Lima)
+	}
 	for _, n := range p.Nodes {
 		if err := n.checkWords(); err != nil {
 			return fmt.Errorf("node %q: %w", n.Node, err)
@@ -189,6 +195,52 @@ func (p Plan) check() error {
 				return fmt.Errorf("node %q: its state and its disk %s differ", n.Node, d.Path)
 			}
 		}
+		if err := p.again(n, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again makes a node's part anew from the state that it holds: it must be
+// allowed, and come to the same. Whoever edits a plan has its hash, and gets no
+// further than whoever made it.
+func (p Plan) again(n Node, in Inspection) error {
+	input := Input{Node: n.Node, Inspection: in, Kind: inventory.Kind(p.TargetKind)}
+	for _, fsid := range p.CephFSIDs {
+		input.Profile.FSIDs = append(input.Profile.FSIDs, Stated{Value: fsid})
+	}
+	for _, s := range n.Steps {
+		input.Discard = input.Discard || s.Verb == Discard
+	}
+	for _, d := range n.Disks {
+		if d.Role != "data" && d.Role != "metadata" {
+			return fmt.Errorf("node %q: %q is no role of a disk that may be wiped", n.Node, d.Role)
+		}
+		input.Choices = append(input.Choices, Choice{
+			Entry: entryOf(d.Path, d.Role, inventory.Origin{}), Path: d.Path,
+			Disk: disks.Disk{Name: d.Name, SizeBytes: d.SizeBytes, Serial: d.Serial, Role: disks.DataInUse},
+		})
+	}
+	made, refusals := Make(input)
+	if len(refusals) > 0 {
+		return &refusals[0]
+	}
+	// What the state does not tell.
+	made.LeftAlone, made.Identity.Address, made.Identity.TargetDigest = n.LeftAlone, n.Identity.Address, n.Identity.TargetDigest
+	for i := range made.Disks {
+		made.Disks[i].Why = n.Disks[i].Why
+	}
+	want, err := json.Marshal(made)
+	if err != nil {
+		return err
+	}
+	got, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("node %q: its steps or its disks are not those that follow from its state: %w", n.Node, ErrChanged)
 	}
 	return nil
 }

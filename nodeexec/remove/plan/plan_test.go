@@ -285,7 +285,7 @@ func TestMake_Accepts(t *testing.T) {
 			}
 			require.Equal(t, c.steps, strings.Join(steps, "; "))
 
-			file, err := Encode(Plan{Nodes: []Node{n}})
+			file, err := Encode(Plan{TargetKind: "lima", CephFSIDs: []string{ours}, Nodes: []Node{n}})
 			require.NoError(t, err)
 			again, err := Decode(file)
 			require.NoError(t, err)
