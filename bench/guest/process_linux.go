@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"context"
 	"errors"
 	"net"
 	"path/filepath"
@@ -10,7 +11,7 @@ import (
 // listener is the process behind the folder's control socket, as the kernel
 // knows it: no number in a file can name another one.
 func listener(dir string) (pid int, err error) {
-	conn, err := net.Dial("unix", filepath.Join(dir, "qmp"))
+	conn, err := dial(context.Background(), filepath.Join(dir, "qmp"))
 	if err != nil {
 		return 0, err
 	}

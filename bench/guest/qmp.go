@@ -3,15 +3,29 @@ package guest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 )
+
+// dial connects to a control socket. A qemu that is busy, as each is while it
+// starts, lets few callers wait and turns others away: it is there all the same.
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	for tries := 0; ; tries++ {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if !errors.Is(err, syscall.EAGAIN) || tries == 600 || ctx.Err() != nil {
+			return conn, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
 
 // qmp asks qemu one thing over its control socket: a connection for each, so
 // that nothing is kept open and whoever holds the folder may ask.
 func qmp(ctx context.Context, socket, command string, args map[string]any) (json.RawMessage, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	conn, err := dial(ctx, socket)
 	if err != nil {
 		return nil, fmt.Errorf("qemu does not answer: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,15 +47,28 @@ const (
 // user is whoever wipes a guest, with the binary that users have.
 type user struct {
 	*guest.Guest
-	t      *testing.T
-	binary string
-	dir    string
+	t       *testing.T
+	binary  string
+	dir     string
+	devices map[string]string // the disks' names in the guest; asking costs a round trip
+}
+
+// MustDevice is Guest's, asked once.
+func (u *user) MustDevice(t testing.TB, disk string) string {
+	t.Helper()
+	if u.devices[disk] == "" {
+		maps.Copy(u.devices, u.MustDevices(t))
+	}
+	require.NotEmpty(t, u.devices[disk], "no disk %s is attached", disk)
+	return u.devices[disk]
 }
 
 func newUser(t *testing.T) *user {
 	t.Helper()
+	began := time.Now()
 	g := shared.Get(t)
-	u := &user{Guest: g, t: t, dir: t.TempDir()}
+	u := &user{Guest: g, t: t, dir: t.TempDir(), devices: map[string]string{}}
+	t.Logf("the guest is up after %v", time.Since(began).Round(time.Second))
 	u.binary = filepath.Join(u.dir, "nestor")
 	out, err := exec.Command("go", "build", "-o", u.binary, "../../cmd/nestor").CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -64,6 +78,9 @@ func newUser(t *testing.T) *user {
 		require.NoError(t, g.Reset(ctx))
 	}
 	used = true
+	// What discover asks these costs an emulated processor most of a minute
+	// each time, and a wipe needs none of it.
+	u.MustRun(t, "chmod -x /usr/bin/fail2ban-client /usr/bin/containerd /usr/bin/timedatectl")
 	return u
 }
 
@@ -91,7 +108,8 @@ func (u *user) command(args ...string) *exec.Cmd {
 // run runs nestor, and gives its exit code, stdout and stderr.
 func (u *user) run(args ...string) (int, string, string) {
 	u.t.Helper()
-	cmd := u.command(args...)
+	cmd, began := u.command(args...), time.Now()
+	defer func() { u.t.Logf("%s took %v", strings.Join(args[:2], " "), time.Since(began).Round(time.Second)) }()
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	err := cmd.Run()
@@ -245,6 +263,7 @@ func (u *user) interrupt(how, hash string, step int) {
 		ctx, cancel := context.WithTimeout(u.t.Context(), 15*time.Minute)
 		defer cancel()
 		require.NoError(u.t, u.PowerCut(ctx))
+		clear(u.devices)
 	}
 	select {
 	case <-ended:
@@ -303,7 +322,9 @@ func (u *user) interrupted(how string, step int) {
 // Emulated hardware: qemu's disks; real: kernel, udev, LVM and Ceph's OSD.
 func TestGuest_BenchCase(t *testing.T) {
 	u := newUser(t)
+	began := time.Now()
 	u.benchCase()
+	t.Logf("the bench's case took %v to make", time.Since(began).Round(time.Second))
 	keep := u.sum("keep")
 
 	p := u.wipe()
