@@ -29,6 +29,7 @@ type accessFlags struct {
 	server   string
 	apiPort  int
 	noVerify bool
+	timeout  time.Duration // of each call to a node
 }
 
 // kubeconfigFlags are the flags of "nestor kubeconfig".
@@ -75,6 +76,9 @@ code is then 1.`,
 					return fmt.Errorf("--%s is empty", flag)
 				}
 			}
+			if f.timeout <= 0 {
+				return fmt.Errorf("--timeout %s: want a positive one, such as 30s", f.timeout)
+			}
 			if f.out == "-" {
 				return errors.New("--out: a kubeconfig goes to a file, never to stdout")
 			}
@@ -89,6 +93,7 @@ code is then 1.`,
 	fl.StringVar(&f.lima, "lima", "", "a Lima instance; no inventory is read then")
 	fl.StringVar(&f.server, "server", "", "where the API answers: a URL, or a host with or without a port")
 	fl.IntVar(&f.apiPort, "api-port", 0, "the port of the API from here (default: the inventory's api_port, else the kubeconfig's own, 6443 with Lima)")
+	fl.DurationVar(&f.timeout, "timeout", 30*time.Second, "what each look at a node may take")
 	fl.BoolVar(&f.noVerify, "no-verify", false, "write it without having tried it against the API")
 	fl.StringVar(&f.out, "out", "", "the file to write (default: STACK_ID.kubeconfig, else nestor.kubeconfig)")
 	fl.StringVar(&f.context, "context", "", "name the context and the cluster so, and the user NAME-admin; and make it the current context")
@@ -98,7 +103,7 @@ code is then 1.`,
 	cmd.MarkFlagsMutuallyExclusive("cp", "lima")
 	// Its only error is a flag that there is not.
 	_ = cmd.RegisterFlagCompletionFunc("cp", c.completeNodes(false))
-	for _, flag := range []string{"lima", "server", "api-port", "context"} {
+	for _, flag := range []string{"lima", "server", "api-port", "context", "timeout"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
 	return cmd
@@ -184,7 +189,7 @@ func (c *cli) fetchKubeconfig(ctx context.Context, f accessFlags) (access, []str
 	for _, t := range targets {
 		nodes = append(nodes, t.runner)
 	}
-	holder, err := kubeconfig.Locate(ctx, nodes, kubeconfig.Options{})
+	holder, err := kubeconfig.Locate(ctx, nodes, kubeconfig.Options{Timeout: f.timeout})
 	if err != nil {
 		return access{}, nil, err
 	}
@@ -193,7 +198,7 @@ func (c *cli) fetchKubeconfig(ctx context.Context, f accessFlags) (access, []str
 	if err != nil {
 		return access{}, nil, err
 	}
-	fetched, err := holder.Fetch(ctx, kubeconfig.Options{})
+	fetched, err := holder.Fetch(ctx, kubeconfig.Options{Timeout: f.timeout})
 	if err != nil {
 		return access{}, nil, err
 	}

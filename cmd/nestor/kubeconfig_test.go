@@ -329,6 +329,7 @@ func TestKubeconfig_RealNodes(t *testing.T) {
 			{[]string{"--lima", "-x"}, 2, "-x"},
 			{[]string{"--lima", ""}, 2, "--lima is empty"},
 			{[]string{"--lima", "cp1", "--out", ""}, 2, "--out is empty"},
+			{[]string{"--lima", "cp1", "--timeout", "0s"}, 2, "want a positive one"},
 			{[]string{"--lima", "cp1", "--out", "-"}, 2, "never to stdout"},
 			{[]string{"--lima", "cp1", "--cp", "cp1"}, 2, "cp lima"},
 			{[]string{"--lima", "cp1", "--target-kind", "prod"}, 4, "the kind stated is prod"},
