@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -214,6 +215,51 @@ func TestPackagesAreNamedForWhatTheyDo(t *testing.T) {
 	for _, s := range sources(t) {
 		assert.NotContains(t, []string{"util", "utils", "common", "helper", "helpers", "misc"}, path.Base(s.pkg), s.path)
 	}
+}
+
+// What cannot be run here says so, and in CI fails: a function that skips a
+// test asks for the variable CI, and tells what is "NOT RUN".
+func TestNothingIsSkippedInSilence(t *testing.T) {
+	skipping := 0
+	require.NoError(t, filepath.WalkDir(filepath.Join("..", ".."), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		testing := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` })
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || !testing || !calls(f, "Skip", "Skipf", "SkipNow") {
+				continue
+			}
+			skipping++
+			asks, loud := false, false
+			ast.Inspect(f, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok {
+					asks = asks || lit.Value == `"CI"`
+					loud = loud || strings.HasPrefix(lit.Value, `"NOT RUN: `)
+				}
+				return true
+			})
+			assert.True(t, asks && loud, "%s: %s skips in silence, or in CI", name, f.Name.Name)
+		}
+		return nil
+	}))
+	assert.Greater(t, skipping, 10, "the walk found the tests")
+}
+
+// calls tells whether a function calls a method of one of these names.
+func calls(f *ast.FuncDecl, names ...string) (found bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			found = found || slices.Contains(names, sel.Sel.Name)
+		}
+		return true
+	})
+	return found
 }
 
 func TestMainIsShort(t *testing.T) {

@@ -20,9 +20,6 @@ import (
 // that the server chooses, and 1,000 Nodes with their status. It takes about a
 // minute; the limit is five times the two minutes that it may take.
 func TestSeedsALargeCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: -short leaves the large cluster out")
-	}
 	const services, nodePorts, nodes = 5000, 2000, 1000
 	cluster := cptest.Start(t) // of its own: it takes most of the NodePorts
 	var yaml strings.Builder

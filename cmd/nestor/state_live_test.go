@@ -384,9 +384,6 @@ func TestState_NoAPIServer(t *testing.T) {
 // With 5,000 Services and as many pods as matter it answers in the time that
 // docs/performance.md gives, five times over.
 func TestState_Large(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN: -short leaves the large cluster out")
-	}
 	l := newLive(t)
 	l.Seed(t, stateWorld)
 	var b strings.Builder

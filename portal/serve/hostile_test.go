@@ -3,6 +3,7 @@ package serve
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,9 +120,10 @@ func TestMoreConnectionsThanThereIsRoomFor(t *testing.T) {
 	}()
 	for i := range many {
 		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "http://"), 30*time.Second)
-		if err != nil {
-			t.Skipf("NOT RUN: this system lets a process open only %d connections: %v", i, err)
+		if errors.Is(err, syscall.EMFILE) && os.Getenv("CI") == "" {
+			t.Skipf("NOT RUN: a process may open only %d connections here; raise ulimit -n", i)
 		}
+		require.NoError(t, err, "connection %d", i)
 		held = append(held, conn)
 	}
 	// On a slow machine some were cut for sending nothing before they had to
