@@ -3,10 +3,10 @@ package portal
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
+
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // WriteText writes the view for a terminal: a line for each entry, below it
@@ -22,20 +22,20 @@ func WriteText(w io.Writer, v *View, lang Lang) error {
 		fmt.Fprintf(&b, "! %s %s\n", p.say("stale"), p.SinceText())
 	}
 	for _, line := range p.Unreadable() {
-		fmt.Fprintf(&b, "! %s\n", plain(line))
+		fmt.Fprintf(&b, "! %s\n", printable.Line(line))
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, g := range p.Groups {
-		fmt.Fprintf(t, "%s\n", plain(g.Title))
+		fmt.Fprintf(t, "%s\n", printable.Line(g.Title))
 		for _, i := range g.Items {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", i.Verdict, plain(i.Name()), plain(i.URL), i.Why())
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", i.Verdict, printable.Line(i.Name()), printable.Line(i.URL), i.Why())
 			if i.Verdict != Match || i.Reason == PolicyMayBlock {
 				for _, e := range i.Evidence() {
-					fmt.Fprintf(t, "  \t  %s\n", plain(e))
+					fmt.Fprintf(t, "  \t  %s\n", printable.Line(e))
 				}
 			}
 			if i.Remedy != "" {
-				fmt.Fprintf(t, "  \t  $ %s\n", plain(i.Remedy))
+				fmt.Fprintf(t, "  \t  $ %s\n", printable.Line(i.Remedy))
 			}
 		}
 	}
@@ -47,18 +47,4 @@ func WriteText(w io.Writer, v *View, lang Lang) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// plain makes one line of s that no terminal obeys.
-func plain(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRune(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/discover"
@@ -153,10 +154,10 @@ func (c *cli) discover(ctx context.Context, pattern string, f discoverFlags) err
 		return err
 	}
 	for _, failure := range failures {
-		fmt.Fprintf(c.err, "nestor: %s\n", printable(failure.Error()))
+		fmt.Fprintf(c.err, "nestor: %s\n", printable.Line(failure.Error()))
 	}
 	for _, remark := range apiRemarks(topology) {
-		fmt.Fprintf(c.err, "nestor: %s\n", printable(remark))
+		fmt.Fprintf(c.err, "nestor: %s\n", printable.Line(remark))
 	}
 	if f.against != "" {
 		return c.compare(stillAsked(earlier, topology, pattern, f), topology, failures, f.out)
@@ -283,7 +284,7 @@ func (c *cli) compare(earlier, now mapping.Topology, failures []discover.Failure
 	changes := mapping.Diff(earlier, now)
 	if c.output == "text" {
 		for _, change := range changes {
-			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, printable(cmp.Or(change.Node, "(cluster)")), printable(change.Field), printable(change.Before), printable(change.After))
+			fmt.Fprintf(c.out, "%s\t%s\t%s\t%s -> %s\n", change.Kind, printable.Line(cmp.Or(change.Node, "(cluster)")), printable.Line(change.Field), printable.Line(change.Before), printable.Line(change.After))
 		}
 	} else if err := json.NewEncoder(c.out).Encode(mapping.Report{Schema: mapping.DriftSchema, Changes: changes}); err != nil { // JSON is YAML too
 		return err

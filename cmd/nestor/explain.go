@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
@@ -159,9 +160,9 @@ var telling = []string{
 // print tells the story to people.
 func (s story) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, from %s\n", printable(s.Node), printable(s.Inventory))
+	fmt.Fprintf(&b, "%s, from %s\n", printable.Line(s.Node), printable.Line(s.Inventory))
 	if len(s.Groups) > 0 {
-		fmt.Fprintf(&b, "groups, the later override the earlier: all, %s\n", printable(strings.Join(s.Groups, ", ")))
+		fmt.Fprintf(&b, "groups, the later override the earlier: all, %s\n", printable.Line(strings.Join(s.Groups, ", ")))
 	}
 	b.WriteString("\n")
 	for _, f := range s.Fields {
@@ -171,24 +172,24 @@ func (s story) print(w io.Writer) error {
 		if i == 0 {
 			b.WriteString("\nremarks:\n")
 		}
-		fmt.Fprintf(&b, "  %s\n", printable(w.String()))
+		fmt.Fprintf(&b, "  %s\n", printable.Line(w.String()))
 	}
 	if len(s.argv) > 0 {
 		b.WriteString("\nwhat nestor runs:\n")
 		for _, word := range s.argv {
-			fmt.Fprintf(&b, "  %s\n", printable(word))
+			fmt.Fprintf(&b, "  %s\n", printable.Line(word))
 		}
 	}
 	if s.effective != "" {
 		b.WriteString("\nwhat ssh makes of it (from ssh -G; all of it with --output json):\n")
 		for line := range strings.Lines(s.effective) {
 			if keyword, _, _ := strings.Cut(line, " "); slices.Contains(telling, strings.ToLower(keyword)) {
-				fmt.Fprintf(&b, "  %s\n", printable(strings.TrimRight(line, "\r\n")))
+				fmt.Fprintf(&b, "  %s\n", printable.Line(strings.TrimRight(line, "\r\n")))
 			}
 		}
 	}
 	if s.viewErr != nil {
-		fmt.Fprintf(&b, "\nthe shim could not be asked: %s\n", printable(s.viewErr.Error()))
+		fmt.Fprintf(&b, "\nthe shim could not be asked: %s\n", printable.Line(s.viewErr.Error()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -203,18 +204,18 @@ func printField(b *strings.Builder, f inventory.Field) {
 	case f.Why != "":
 		value += "  (" + f.Why + ")"
 	}
-	fmt.Fprintf(b, "%-15s %s\n", f.Name, printable(value))
+	fmt.Fprintf(b, "%-15s %s\n", f.Name, printable.Line(value))
 	if f.Variable != "" {
-		fmt.Fprintf(b, "%sfrom %s  %s", pad, printable(f.Origin.String()), f.Variable)
+		fmt.Fprintf(b, "%sfrom %s  %s", pad, printable.Line(f.Origin.String()), f.Variable)
 		if f.Written != f.Value {
-			fmt.Fprintf(b, ": %s", printable(f.Written))
+			fmt.Fprintf(b, ": %s", printable.Line(f.Written))
 		}
 		b.WriteString("\n")
 	}
 	for _, beaten := range f.Beat {
-		fmt.Fprintf(b, "%sover %s  %s: %s\n", pad, printable(beaten.Origin.String()), beaten.Variable, printable(beaten.Written))
+		fmt.Fprintf(b, "%sover %s  %s: %s\n", pad, printable.Line(beaten.Origin.String()), beaten.Variable, printable.Line(beaten.Written))
 	}
 	if f.Err != nil {
-		fmt.Fprintf(b, "%serror: %s\n", pad, printable(f.Err.Error()))
+		fmt.Fprintf(b, "%serror: %s\n", pad, printable.Line(f.Err.Error()))
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 	"github.com/nestor-tools/nestor/nodeexec/kubeconfig"
@@ -141,7 +142,7 @@ func (c *cli) kubeconfig(ctx context.Context, f kubeconfigFlags) error {
 		return fail(kubeconfigExit(err), err)
 	}
 	for _, remark := range append(w.Remarks, c.remarks(f, access, w, file)...) {
-		fmt.Fprintf(c.err, "nestor: %s: %s\n", file, printable(remark))
+		fmt.Fprintf(c.err, "nestor: %s: %s\n", file, printable.Line(remark))
 	}
 	if err := c.printKubeconfig(f, access, config, w); err != nil {
 		return err
@@ -389,13 +390,13 @@ func (c *cli) printKubeconfig(f kubeconfigFlags, a access, config *kubeconfig.Co
 		return json.NewEncoder(c.out).Encode(v)
 	}
 	if f.check {
-		_, err := fmt.Fprint(c.out, printableLines(w.Diff))
+		_, err := fmt.Fprint(c.out, printable.Lines(w.Diff))
 		return err
 	}
 	tw := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", name, printable(value))
+			fmt.Fprintf(tw, "%s\t%s\n", name, printable.Line(value))
 		}
 	}
 	row("file", w.Path+map[bool]string{false: " (unchanged)"}[w.Changed])

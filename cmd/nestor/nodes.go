@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
@@ -96,10 +97,10 @@ func (c *cli) printNodes(list []nodeV1) error {
 	tw := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NODE\tKIND\tTRANSPORT\tADDRESS\tGROUPS")
 	for _, n := range list {
-		node, groups := printable(n.Node), printable(strings.Join(n.Groups, ","))
+		node, groups := printable.Line(n.Node), printable.Line(strings.Join(n.Groups, ","))
 		if n.Error != nil {
 			fmt.Fprintf(tw, "%s\t-\t-\t-\t%s\n", node, groups)
-			fmt.Fprintf(c.err, "nestor: %s\n", printable(*n.Error))
+			fmt.Fprintf(c.err, "nestor: %s\n", printable.Line(*n.Error))
 			continue
 		}
 		address := n.Host
@@ -109,7 +110,7 @@ func (c *cli) printNodes(list []nodeV1) error {
 		if n.Port != 0 {
 			address += fmt.Sprintf(" port %d", n.Port)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", node, orElse(string(n.TargetKind), "-"), n.Transport, printable(orElse(address, "-")), groups)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", node, orElse(string(n.TargetKind), "-"), n.Transport, printable.Line(orElse(address, "-")), groups)
 	}
 	return tw.Flush()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/portal"
 )
 
@@ -162,7 +163,7 @@ func (c *cli) portalOptions(cmd *cobra.Command, f *portalFlags) (portal.Options,
 	o.Today, o.Findings = l.options.Today, l.findings
 	for _, finding := range l.findings {
 		if finding.Severity == contract.Error && finding.File == l.set.File {
-			fmt.Fprintf(c.err, "nestor: %s\n", printable(fmt.Sprintf("%s:%d: %s", finding.File, finding.Line, finding.Message)))
+			fmt.Fprintf(c.err, "nestor: %s\n", printable.Line(fmt.Sprintf("%s:%d: %s", finding.File, finding.Line, finding.Message)))
 		}
 	}
 	for id := range o.AccessHosts {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/portal"
 	"github.com/nestor-tools/nestor/portal/observe"
 	"github.com/nestor-tools/nestor/portal/probe"
@@ -141,7 +142,7 @@ func writeProbe(w io.Writer, r probe.Report) error {
 		if one.Kind != "" {
 			result += " (" + string(one.Kind) + ")"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(one.Endpoint), result, status, took, printable(orElse(one.URL, "-")), printable(orElse(one.Node, "-")))
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", printable.Line(one.Endpoint), result, status, took, printable.Line(orElse(one.URL, "-")), printable.Line(orElse(one.Node, "-")))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -155,9 +156,9 @@ func writeProbe(w io.Writer, r probe.Report) error {
 		if one.Node != "" {
 			name += " on " + one.Node
 		}
-		fmt.Fprintf(&b, "\n%s\n", printable(name))
+		fmt.Fprintf(&b, "\n%s\n", printable.Line(name))
 		for _, line := range lines {
-			fmt.Fprintf(&b, "  %s\n", printable(line))
+			fmt.Fprintf(&b, "  %s\n", printable.Line(line))
 		}
 	}
 	s := r.Summary

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/discover"
@@ -114,7 +115,7 @@ func (c *cli) lookAt(ctx context.Context, names []string, p plan.Profile, f remo
 	})
 	if len(failures) > 0 {
 		for _, f := range failures[1:] {
-			fmt.Fprintf(c.err, "nestor: %s\n", printableLines(f.Error()))
+			fmt.Fprintf(c.err, "nestor: %s\n", printable.Lines(f.Error()))
 		}
 		return nil, fail(callExit(failures[0].Err), failures[0].Err)
 	}
@@ -140,10 +141,10 @@ func callExit(err error) int {
 // refusedPlan prints the refusals, and gives the error for them.
 func (c *cli) refusedPlan(refusals []plan.Refusal, failures []remove.Failure) error {
 	for _, r := range refusals {
-		fmt.Fprintf(c.err, "nestor: %s\n", printableLines(r.Error()))
+		fmt.Fprintf(c.err, "nestor: %s\n", printable.Lines(r.Error()))
 	}
 	for _, f := range failures {
-		fmt.Fprintf(c.err, "nestor: %s\n", printableLines(f.Err.Error()))
+		fmt.Fprintf(c.err, "nestor: %s\n", printable.Lines(f.Err.Error()))
 	}
 	switch {
 	case len(refusals) > 0:

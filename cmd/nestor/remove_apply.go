@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
 	"github.com/nestor-tools/nestor/nodeexec/remove"
 	"github.com/nestor-tools/nestor/nodeexec/remove/plan"
@@ -101,7 +102,7 @@ func (c *cli) removeProgress(e remove.Entry) {
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}
-	fmt.Fprintf(c.err, "%s\n", printable(e.Node+" "+text))
+	fmt.Fprintf(c.err, "%s\n", printable.Line(e.Node+" "+text))
 }
 
 // removalV1 is nestor.removal/v1.
@@ -126,7 +127,7 @@ func (c *cli) printOutcomes(hash string, outcomes []remove.Outcome) error {
 		}
 	} else {
 		for _, o := range outcomes {
-			fmt.Fprint(c.out, printableLines(outcomeText(o)))
+			fmt.Fprint(c.out, printable.Lines(outcomeText(o)))
 		}
 	}
 	if code == exitOK {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/nodeexec/guard"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 	"github.com/nestor-tools/nestor/nodeexec/remove"
@@ -82,7 +83,7 @@ func (c *cli) removePlan(ctx context.Context, names []string, f removeFlags) err
 		_, err = c.out.Write(file)
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "%s\n%s: sha256 %s\n", printableLines(plan.Text(p)), f.out, plan.Hash(file))
+	_, err = fmt.Fprintf(c.out, "%s\n%s: sha256 %s\n", printable.Lines(plan.Text(p)), f.out, plan.Hash(file))
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
 )
 
@@ -100,7 +101,7 @@ func printTarget(w io.Writer, t inventory.Target) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(tw, "%s\t%s\n", name, printable(value))
+			fmt.Fprintf(tw, "%s\t%s\n", name, printable.Line(value))
 		}
 	}
 	row("node", t.Node)

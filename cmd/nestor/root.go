@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // Exit codes, from docs/exit-codes.md. Several at once: refused, then
@@ -72,7 +74,7 @@ func run(ctx context.Context, args []string, c *cli) int {
 		code = coded.code
 	}
 	if !ok || coded.err != nil {
-		fmt.Fprintf(c.err, "nestor: %s\n", printableLines(err.Error()))
+		fmt.Fprintf(c.err, "nestor: %s\n", printable.Lines(err.Error()))
 	}
 	return code
 }

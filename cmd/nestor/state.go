@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/contract/report"
 	"github.com/nestor-tools/nestor/portal/observe"
 	"github.com/nestor-tools/nestor/portal/state"
@@ -104,7 +105,7 @@ func (c *cli) state(cmd *cobra.Command, f *stateFlags) error {
 	for _, remark := range remarks { // a promise that cannot be read is none that was kept
 		if remark.Severity == contract.Error {
 			findings = append(findings, remark)
-			fmt.Fprintf(c.err, "nestor: %s\n", printable(fmt.Sprintf("%s:%d: %s (%s)", remark.File, remark.Line, remark.Message, remark.Rule)))
+			fmt.Fprintf(c.err, "nestor: %s\n", printable.Line(fmt.Sprintf("%s:%d: %s (%s)", remark.File, remark.Line, remark.Message, remark.Rule)))
 		}
 	}
 	if err := c.writeState(targets, r, findings, l); err != nil {
@@ -171,15 +172,15 @@ func writeStateText(w io.Writer, r state.Report, color bool) error {
 		fmt.Fprintln(&b, paint("\x1b[1m", g.Name))
 		width := 0
 		for _, l := range g.Lines {
-			width = min(max(width, utf8.RuneCountInString(printable(l.Subject))), 40)
+			width = min(max(width, utf8.RuneCountInString(printable.Line(l.Subject))), 40)
 		}
 		for _, l := range g.Lines {
-			fmt.Fprintf(&b, "  %s  %-*s  %s\n", paint(stateColours[l.Status], fmt.Sprintf("%-14s", l.Status)), width, printable(l.Subject), printable(l.Text))
+			fmt.Fprintf(&b, "  %s  %-*s  %s\n", paint(stateColours[l.Status], fmt.Sprintf("%-14s", l.Status)), width, printable.Line(l.Subject), printable.Line(l.Text))
 			if l.Command != "" {
-				fmt.Fprintf(&b, "%18s$ %s\n", "", printable(l.Command))
+				fmt.Fprintf(&b, "%18s$ %s\n", "", printable.Line(l.Command))
 			}
 			if l.Remedy != "" {
-				fmt.Fprintf(&b, "%18s%s\n", "", printable(l.Remedy))
+				fmt.Fprintf(&b, "%18s%s\n", "", printable.Line(l.Remedy))
 			}
 		}
 		fmt.Fprintln(&b)
@@ -190,7 +191,7 @@ func writeStateText(w io.Writer, r state.Report, color bool) error {
 			counts = append(counts, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	fmt.Fprintf(&b, "%s\nnext: %s\n", paint("\x1b[1m", strings.Join(counts, ", ")), printable(r.Next))
+	fmt.Fprintf(&b, "%s\nnext: %s\n", paint("\x1b[1m", strings.Join(counts, ", ")), printable.Line(r.Next))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/mapping/baseline"
 	"github.com/nestor-tools/nestor/mapping/disks"
@@ -21,7 +22,7 @@ func writeTable(w io.Writer, t mapping.Topology) error {
 	fmt.Fprintln(tw, "NODE\tOS\tKERNEL\tRUNTIME\tCNI\tDISKS\tHARDENING")
 	row := func(cells []string) { // names and versions are what nodes and the API say
 		for i := range cells {
-			cells[i] = printable(cells[i])
+			cells[i] = printable.Line(cells[i])
 		}
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}

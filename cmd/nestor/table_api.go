@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/nestor-tools/nestor/contract/printable"
 	"github.com/nestor-tools/nestor/mapping"
 	"github.com/nestor-tools/nestor/mapping/cluster"
 	"github.com/nestor-tools/nestor/mapping/fact"
@@ -18,7 +19,7 @@ func writeAPITable(w io.Writer, t mapping.Topology) error {
 		return nil
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, text string) { fmt.Fprintf(tw, "%s\t%s\n", name, printable(text)) }
+	line := func(name, text string) { fmt.Fprintf(tw, "%s\t%s\n", name, printable.Line(text)) }
 	line("\nAPI", cell(*t.API, func() string {
 		api := t.API.Value
 		text := "kubernetes " + cell(api.Version, func() string { return api.Version.Value })

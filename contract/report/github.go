@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // githubLimit is how many annotations of one level GitHub shows for one step;
@@ -37,7 +38,7 @@ func writeGitHub(w io.Writer, findings []contract.Finding, o Options) error {
 
 		properties := []string{"title", groupName(f.Endpoint) + ": " + f.Rule}
 		if f.File != "" {
-			properties = append(properties, "file", printable(o.file(f.File)))
+			properties = append(properties, "file", printable.Line(o.file(f.File)))
 			if f.Line > 0 {
 				properties = append(properties, "line", strconv.Itoa(f.Line))
 				if f.Column > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // JUnit XML has no standard; these are the elements that Jenkins, GitLab and
@@ -76,7 +77,7 @@ func writeJUnit(w io.Writer, findings []contract.Finding, o Options) error {
 					continue
 				}
 				if c.Failure == nil {
-					c.Failure = &junitFailure{Type: string(f.Severity), Message: printable(f.Message)}
+					c.Failure = &junitFailure{Type: string(f.Severity), Message: printable.Line(f.Message)}
 				}
 			}
 			if c.Failure != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // writeMarkdown writes the summary, and a table when there is something to put
@@ -35,7 +36,7 @@ func writeMarkdown(w io.Writer, findings []contract.Finding, o Options) error {
 // markup is shown, and a line stays a line.
 func cell(s string) string {
 	var b strings.Builder
-	for _, r := range printable(s) {
+	for _, r := range printable.Line(s) {
 		if strings.ContainsRune("\\`*_[]<>|~&$", r) {
 			b.WriteByte('\\')
 		}

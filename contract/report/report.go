@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // Format is a way to write findings.
@@ -156,7 +157,7 @@ func (o Options) file(name string) string {
 // place is FILE:LINE:COLUMN for the reader's eyes, as far as they are known.
 func (o Options) place(p contract.Position) string {
 	var b strings.Builder
-	b.WriteString(printable(o.file(p.File)))
+	b.WriteString(printable.Line(o.file(p.File)))
 	if p.File != "" && p.Line > 0 {
 		fmt.Fprintf(&b, ":%d", p.Line)
 		if p.Column > 0 {

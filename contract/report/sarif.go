@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // The types below are the part of SARIF 2.1.0 that is written here. Sections
@@ -156,9 +157,9 @@ func sarifMessage(s string) string {
 // printable: whoever shows them may obey what a terminal or a browser would.
 func withRemedy(f contract.Finding) string {
 	if f.Remedy == "" {
-		return printable(f.Message)
+		return printable.Line(f.Message)
 	}
-	return printable(f.Message) + "\nFix: " + printable(f.Remedy)
+	return printable.Line(f.Message) + "\nFix: " + printable.Line(f.Remedy)
 }
 
 // fingerprint stays the same while lines move above the finding.

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/nestor-tools/nestor/contract"
+	"github.com/nestor-tools/nestor/contract/printable"
 )
 
 // ANSI codes: the severity is written as a word too, so nothing is said by
@@ -54,13 +52,13 @@ func writeText(w io.Writer, findings []contract.Finding, o Options) error {
 			if width > 0 {
 				place = fmt.Sprintf("%-*s  ", width, o.place(f.Position))
 			}
-			fmt.Fprintf(&b, "  %s  %s%s\n", severity, place, paint(dim, printable(f.Rule)))
-			fmt.Fprintf(&b, "           %s\n", printable(f.Message))
+			fmt.Fprintf(&b, "  %s  %s%s\n", severity, place, paint(dim, printable.Line(f.Rule)))
+			fmt.Fprintf(&b, "           %s\n", printable.Line(f.Message))
 			for _, p := range f.Related {
 				fmt.Fprintf(&b, "           %s\n", paint(dim, "see: "+o.place(p)))
 			}
 			if f.Remedy != "" {
-				fmt.Fprintf(&b, "           fix: %s\n", printable(f.Remedy))
+				fmt.Fprintf(&b, "           fix: %s\n", printable.Line(f.Remedy))
 			}
 		}
 		fmt.Fprintln(&b)
@@ -99,21 +97,5 @@ func groupName(endpoint string) string {
 	if endpoint == "" {
 		return noEndpoint
 	}
-	return printable(endpoint)
-}
-
-// printable makes one line of s that moves no cursor and hides nothing: what a
-// terminal would obey, or would show as something else, is written as Go writes
-// it in a string.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRune(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
+	return printable.Line(endpoint)
 }
