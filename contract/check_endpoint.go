@@ -197,7 +197,7 @@ func (c *checker) ports(p Promise) bool {
 		}
 		return true
 	}
-	if port := portOf(s, e.Port); port != nil {
+	if port := s.PortNumbered(e.Port); port != nil {
 		c.scheme(e, s, port)
 		return true
 	}

@@ -81,9 +81,9 @@ func (c *checker) wrongPort(p Promise) {
 	e, x := p.Endpoint, p.Exposing
 	var mine *kube.ServicePort
 	if p.Backend != nil && p.Backend != x {
-		mine = portOf(p.Backend, e.Port)
+		mine = p.Backend.PortNumbered(e.Port)
 	}
-	theirs := portOf(x, e.Port)
+	theirs := x.PortNumbered(e.Port)
 	if theirs == nil && len(x.Ports) == 1 {
 		theirs = &x.Ports[0]
 	}
@@ -123,7 +123,7 @@ func labelText(labels map[string]string) string {
 // stands in the way of an exposed one.
 func (c *checker) serves(p Promise, s *kube.Service) {
 	e := p.Endpoint
-	port := portOf(s, e.Port)
+	port := s.PortNumbered(e.Port)
 	if s == p.Exposing {
 		port = p.Port
 	}

@@ -234,7 +234,7 @@ func (m matcher) samePods(a, b *kube.Service) bool {
 // leads tells whether one of s's ports leads where the backend's port does.
 // Where the backend has no such port, any Service for the same pods will do.
 func (m matcher) leads(s, backend *kube.Service, port int) bool {
-	b := portOf(backend, port)
+	b := backend.PortNumbered(port)
 	return b == nil || slices.ContainsFunc(s.Ports, func(p kube.ServicePort) bool { return m.sameTarget(backend, p, *b) })
 }
 
@@ -265,23 +265,12 @@ func (m matcher) sameTarget(backend *kube.Service, a, b kube.ServicePort) bool {
 	return false
 }
 
-// portOf finds a port of a Service by its number, TCP first.
-func portOf(s *kube.Service, number int) *kube.ServicePort {
-	var found *kube.ServicePort
-	for i := range s.Ports {
-		if p := &s.Ports[i]; p.Port == number && (found == nil || p.Protocol == "TCP") {
-			found = p
-		}
-	}
-	return found
-}
-
 func (m matcher) port(e *Endpoint, backend, exposing *kube.Service) *kube.ServicePort {
 	if backend == exposing {
-		return portOf(exposing, e.Port)
+		return exposing.PortNumbered(e.Port)
 	}
 	if backend != nil {
-		if b := portOf(backend, e.Port); b != nil {
+		if b := backend.PortNumbered(e.Port); b != nil {
 			var found *kube.ServicePort
 			for i := range exposing.Ports {
 				p := &exposing.Ports[i]
@@ -292,7 +281,7 @@ func (m matcher) port(e *Endpoint, backend, exposing *kube.Service) *kube.Servic
 			return found
 		}
 	}
-	if p := portOf(exposing, e.Port); p != nil {
+	if p := exposing.PortNumbered(e.Port); p != nil {
 		return p
 	}
 	if len(exposing.Ports) == 1 {

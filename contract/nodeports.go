@@ -60,7 +60,7 @@ func NodePorts(s *Set, tree *manifest.Tree, o Options) ([]File, []Unwritten) {
 			unwritten("Service %s has no selector", qualified(e.Namespace, e.Service))
 			continue
 		}
-		port := portOf(b, e.Port)
+		port := b.PortNumbered(e.Port)
 		if port == nil {
 			unwritten("Service %s has no port %d", qualified(e.Namespace, e.Service), e.Port)
 			continue

@@ -121,7 +121,7 @@ func (a *assessment) inside(p contract.Promise) {
 		a.outOfCluster()
 		return
 	}
-	if port := portOf(p.Backend, p.Endpoint.Port); port == nil {
+	if port := p.Backend.PortNumbered(p.Endpoint.Port); port == nil {
 		a.say("no-port", p.Backend.Namespace, p.Backend.Name, p.Endpoint.Port)
 		a.fault(PortMismatch, edit("service", p.Backend.Namespace, p.Backend.Name))
 	} else {
@@ -155,7 +155,7 @@ func (a *assessment) onNodes(p contract.Promise) {
 		a.say("type-changed", string(exposing.Type))
 		a.fault(TypeChanged, patchType(exposing, kube.NodePortType))
 	}
-	if p.Backend != nil && portOf(p.Backend, e.Port) == nil {
+	if p.Backend != nil && p.Backend.PortNumbered(e.Port) == nil {
 		a.say("no-port", p.Backend.Namespace, p.Backend.Name, e.Port)
 		a.fault(PortMismatch, edit("service", p.Backend.Namespace, p.Backend.Name))
 	}

@@ -42,14 +42,3 @@ func (j *judge) find(namespace, name string) *Service { return j.services[key{na
 
 // service gives the observed Service of one that contract.Match found.
 func (j *judge) service(s *kube.Service) *Service { return j.find(s.Namespace, s.Name) }
-
-// portOf finds a port of a Service by its number, TCP first.
-func portOf(s *kube.Service, number int) *kube.ServicePort {
-	var found *kube.ServicePort
-	for i := range s.Ports {
-		if p := &s.Ports[i]; p.Port == number && (found == nil || p.Protocol == "TCP") {
-			found = p
-		}
-	}
-	return found
-}

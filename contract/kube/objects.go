@@ -84,6 +84,18 @@ type ContainerPort struct {
 	HostPortAt Position
 }
 
+// PortNumbered finds a port of the Service by its number, the one of TCP first;
+// nil where there is none.
+func (s *Service) PortNumbered(number int) *ServicePort {
+	var found *ServicePort
+	for i := range s.Ports {
+		if p := &s.Ports[i]; p.Port == number && (found == nil || p.Protocol == "TCP") {
+			found = p
+		}
+	}
+	return found
+}
+
 // Selects tells whether the Service selects the pods with these labels. A
 // Service without a selector selects nothing.
 func (s Service) Selects(labels map[string]string) bool {

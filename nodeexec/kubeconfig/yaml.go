@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/nestor-tools/nestor/nodeexec/kubeconfig/internal/merge"
 )
 
 // The three lists of a kubeconfig, and the key that holds what their entries
@@ -264,36 +266,22 @@ func (c *Config) item(of string) *yaml.Node {
 	inner := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range c.fields(of) {
 		if f.value != "" {
-			inner.Content = append(inner.Content, str(f.key), str(f.value))
+			inner.Content = append(inner.Content, merge.Scalar(f.key), merge.Scalar(f.value))
 		}
 	}
-	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{str(of), inner, str("name"), str(c.nameOf(of))}}
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{merge.Scalar(of), inner, merge.Scalar("name"), merge.Scalar(c.nameOf(of))}}
 }
-
-// str is a string, quoted where YAML would take it for something else.
-func str(s string) *yaml.Node {
-	n := new(yaml.Node)
-	n.SetString(s)
-	if slices.Contains(oldWords, strings.ToLower(s)) {
-		n.Style = yaml.DoubleQuotedStyle
-	}
-	return n
-}
-
-// oldWords are those that kubectl's YAML 1.1 takes for true, false and a
-// merge, and that the encoder leaves plain.
-var oldWords = []string{"y", "yes", "on", "n", "no", "off", "<<"}
 
 // YAML is the kubeconfig as a file of its own. It holds the secrets.
 func (c *Config) YAML() ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
-	add := func(key string, value *yaml.Node) { root.Content = append(root.Content, str(key), value) }
-	add("apiVersion", str("v1"))
-	add("kind", str("Config"))
+	add := func(key string, value *yaml.Node) { root.Content = append(root.Content, merge.Scalar(key), value) }
+	add("apiVersion", merge.Scalar("v1"))
+	add("kind", merge.Scalar("Config"))
 	for _, l := range lists {
 		add(l.list, &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{c.item(l.of)}})
 	}
-	add("current-context", str(c.context))
+	add("current-context", merge.Scalar(c.context))
 	return encode(root)
 }
 
@@ -402,10 +390,10 @@ func masked(b []byte, tell func(key, value string) string) (string, error) {
 		switch n.Kind {
 		case yaml.ScalarNode:
 			if s := n.Value; !null(n) && (secret || slices.Contains(shownOtherwise, key)) {
-				*n = *str(tell(key, s))
+				*n = *merge.Scalar(tell(key, s))
 			}
 		case yaml.AliasNode:
-			*n = *str("(alias)")
+			*n = *merge.Scalar("(alias)")
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				k := n.Content[i]

@@ -44,7 +44,7 @@ func (j *judge) promise(p contract.Promise) Line {
 	case p.Backend == nil:
 		return j.missing(e)
 	}
-	if portOf(p.Backend, e.Port) == nil && p.Backend.Type != kube.ExternalName {
+	if p.Backend.PortNumbered(e.Port) == nil && p.Backend.Type != kube.ExternalName {
 		return j.noPort(p)
 	}
 	where := "inside the cluster"
@@ -99,7 +99,7 @@ func (j *judge) onNodes(p contract.Promise) Line {
 		return j.unexposed(p)
 	case x.Type == kube.LoadBalancer:
 		return j.retyped(p)
-	case p.Port == nil && p.Backend != nil && p.Backend != x && portOf(p.Backend, e.Port) == nil:
+	case p.Port == nil && p.Backend != nil && p.Backend != x && p.Backend.PortNumbered(e.Port) == nil:
 		return j.noPort(p)
 	case p.Port == nil:
 		return j.broken(e, "exposure-port", "port", fmt.Sprintf("no port of %s leads where port %d of the endpoint does: it has %s", describe(x), e.Port, targetsOf(x)), kubectl.Edit("service", x.Namespace, x.Name), "")
@@ -109,7 +109,7 @@ func (j *judge) onNodes(p contract.Promise) Line {
 		l := j.missing(e)
 		l.Text += fmt.Sprintf("; %s exposes it all the same", describe(x))
 		return l.with("service-missing", e.ID, e.At("service"))
-	case portOf(p.Backend, e.Port) == nil:
+	case p.Backend.PortNumbered(e.Port) == nil:
 		return j.noPort(p)
 	}
 	return Line{Status: OK, Subject: e.ID, Text: fmt.Sprintf("%s: port %d is %d/%s on each node", describe(x), p.Port.Port, p.Port.NodePort, p.Port.Protocol)}
@@ -189,14 +189,4 @@ func targetsOf(s *kube.Service) string {
 		all = append(all, fmt.Sprintf("%d/%s to %s", p.Port, p.Protocol, target))
 	}
 	return cmp.Or(listed(all), "none")
-}
-
-// portOf finds a port of a Service by its number.
-func portOf(s *kube.Service, number int) *kube.ServicePort {
-	for i := range s.Ports {
-		if s.Ports[i].Port == number {
-			return &s.Ports[i]
-		}
-	}
-	return nil
 }

@@ -186,7 +186,7 @@ func put(root *yaml.Node, e Entry) error {
 	if empty(list) {
 		fresh := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{e.item()}}
 		if list == nil {
-			root.Content = append(root.Content, str(e.List), fresh)
+			root.Content = append(root.Content, Scalar(e.List), fresh)
 		} else {
 			root.Content[find(root, e.List)+1] = fresh
 		}
@@ -225,13 +225,13 @@ func set(m *yaml.Node, key, s string, last bool) {
 		if old = m.Content[i+1]; old.Kind == yaml.ScalarNode && old.Value == s && old.ShortTag() == "!!str" {
 			return
 		}
-		fresh := str(s)
+		fresh := Scalar(s)
 		fresh.LineComment, fresh.HeadComment, fresh.FootComment = old.LineComment, old.HeadComment, old.FootComment
 		m.Content[i+1] = fresh
 	case last:
-		m.Content = append(m.Content, str(key), str(s))
+		m.Content = append(m.Content, Scalar(key), Scalar(s))
 	default:
-		m.Content = slices.Insert(m.Content, 0, str(key), str(s))
+		m.Content = slices.Insert(m.Content, 0, Scalar(key), Scalar(s))
 	}
 }
 
@@ -240,14 +240,14 @@ func (e Entry) item() *yaml.Node {
 	inner := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, f := range e.Fields {
 		if f.Value != "" {
-			inner.Content = append(inner.Content, str(f.Key), str(f.Value))
+			inner.Content = append(inner.Content, Scalar(f.Key), Scalar(f.Value))
 		}
 	}
-	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{str(e.Of), inner, str("name"), str(e.Name)}}
+	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{Scalar(e.Of), inner, Scalar("name"), Scalar(e.Name)}}
 }
 
-// str is a string, quoted where YAML would take it for something else.
-func str(s string) *yaml.Node {
+// Scalar is a string, quoted where YAML would take it for something else.
+func Scalar(s string) *yaml.Node {
 	n := new(yaml.Node)
 	n.SetString(s)
 	if slices.Contains(oldWords, strings.ToLower(s)) {
@@ -270,7 +270,7 @@ func flow(n node) bool { return n.Style&yaml.FlowStyle != 0 || n.Kind == yaml.Al
 
 // scalar is a string as YAML has it on one line.
 func scalar(s string) string {
-	b, err := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{str(s)}})
+	b, err := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{Scalar(s)}})
 	if err != nil {
 		return "" // and Apply finds that the result is not what it should be
 	}
