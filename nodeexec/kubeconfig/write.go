@@ -357,12 +357,7 @@ func (c *Config) edit(path string, old []byte, o WriteOptions) (text []byte, rem
 	}
 	var entries []merge.Entry
 	for _, l := range lists {
-		e := merge.Entry{List: l.list, Of: l.of, Name: c.nameOf(l.of)}
-		for _, f := range c.fields(l.of) {
-			if l.of != "context" || f.value != "" { // the user's own namespace stays
-				e.Fields = append(e.Fields, merge.Field{Key: f.key, Value: f.value})
-			}
-		}
+		e := c.entry(l.list, l.of)
 		e.Drop = rivals[l.of]
 		entries = append(entries, e)
 	}

@@ -235,18 +235,21 @@ func data(m *yaml.Node, key string) ([]byte, error) {
 	return b, nil
 }
 
-// field is a key and its value; a value of "" stands for no key.
-type field struct{ key, value string }
-
-// fields are what an entry of c holds, in kubectl's order.
-func (c *Config) fields(of string) []field {
+// entry is c's entry in a list, its fields in kubectl's order; an empty value
+// stands for no key. A context without a namespace says nothing of it: the
+// user's own stays.
+func (c *Config) entry(list, of string) merge.Entry {
+	e := merge.Entry{List: list, Of: of, Name: c.nameOf(of)}
 	switch of {
 	case "cluster":
-		return []field{{"certificate-authority-data", encoded(c.ca)}, {"server", c.server}, {"tls-server-name", c.tlsServerName}}
+		e.Fields = []merge.Field{{Key: "certificate-authority-data", Value: encoded(c.ca)}, {Key: "server", Value: c.server}, {Key: "tls-server-name", Value: c.tlsServerName}}
 	case "user":
-		return []field{{"client-certificate-data", encoded(c.cert)}, {"client-key-data", encoded(c.key)}, {"token", c.token}}
+		e.Fields = []merge.Field{{Key: "client-certificate-data", Value: encoded(c.cert)}, {Key: "client-key-data", Value: encoded(c.key)}, {Key: "token", Value: c.token}}
+	case "context":
+		e.Fields = []merge.Field{{Key: "cluster", Value: c.cluster}, {Key: "namespace", Value: c.namespace}, {Key: "user", Value: c.user}}
+		e.Fields = slices.DeleteFunc(e.Fields, func(f merge.Field) bool { return f.Value == "" })
 	}
-	return []field{{"cluster", c.cluster}, {"namespace", c.namespace}, {"user", c.user}}
+	return e
 }
 
 // decode64 reads base64 that may be folded over several lines.
@@ -261,17 +264,6 @@ func (c *Config) nameOf(of string) string {
 	return map[string]string{"cluster": c.cluster, "user": c.user, "context": c.context}[of]
 }
 
-// item is c's entry in a list.
-func (c *Config) item(of string) *yaml.Node {
-	inner := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range c.fields(of) {
-		if f.value != "" {
-			inner.Content = append(inner.Content, merge.Scalar(f.key), merge.Scalar(f.value))
-		}
-	}
-	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{merge.Scalar(of), inner, merge.Scalar("name"), merge.Scalar(c.nameOf(of))}}
-}
-
 // YAML is the kubeconfig as a file of its own. It holds the secrets.
 func (c *Config) YAML() ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
@@ -279,7 +271,7 @@ func (c *Config) YAML() ([]byte, error) {
 	add("apiVersion", merge.Scalar("v1"))
 	add("kind", merge.Scalar("Config"))
 	for _, l := range lists {
-		add(l.list, &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{c.item(l.of)}})
+		add(l.list, &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{c.entry(l.list, l.of).Item()}})
 	}
 	add("current-context", merge.Scalar(c.context))
 	return encode(root)

@@ -184,7 +184,7 @@ func named(list *yaml.Node, e Entry) (found *yaml.Node, err error) {
 func put(root *yaml.Node, e Entry) error {
 	list := value(root, e.List)
 	if empty(list) {
-		fresh := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{e.item()}}
+		fresh := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{e.Item()}}
 		if list == nil {
 			root.Content = append(root.Content, Scalar(e.List), fresh)
 		} else {
@@ -197,7 +197,7 @@ func put(root *yaml.Node, e Entry) error {
 		return err
 	}
 	if item == nil {
-		list.Content = append(list.Content, e.item())
+		list.Content = append(list.Content, e.Item())
 		return nil
 	}
 	inner := value(item, e.Of)
@@ -235,8 +235,8 @@ func set(m *yaml.Node, key, s string, last bool) {
 	}
 }
 
-// item is the entry as a new one.
-func (e Entry) item() *yaml.Node {
+// Item is the entry as a new one.
+func (e Entry) Item() *yaml.Node {
 	inner := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, f := range e.Fields {
 		if f.Value != "" {
