@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -178,7 +177,9 @@ func (c *cli) askOrReplay(ctx context.Context, pattern string, f discoverFlags) 
 	if err != nil {
 		return mapping.Topology{}, nil, err
 	}
-	ctx, abandon, ended := c.interruptible(ctx)
+	ctx, abandon, ended := interruptible(ctx, func() {
+		fmt.Fprintln(c.err, "nestor: stopping: what is there is printed; once more to wait for no node")
+	})
 	defer ended()
 	progress := newProgress(c.err, len(a.nodes))
 	o := discover.Options{
@@ -253,30 +254,6 @@ func stillAsked(earlier, now mapping.Topology, pattern string, f discoverFlags) 
 		})
 	}
 	return earlier
-}
-
-// interruptible stops asking at the first signal that asks to stop, so that
-// what is there is printed; the second waits for no node's word.
-func (c *cli) interruptible(parent context.Context) (ctx context.Context, abandon <-chan struct{}, ended func()) {
-	ctx, cancel := context.WithCancel(parent)
-	signals, over, closed := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
-	signal.Notify(signals, stopSignals()...)
-	go func() {
-		for again := false; ; again = true {
-			select {
-			case <-signals:
-			case <-over:
-				return
-			}
-			if again {
-				close(closed)
-				return
-			}
-			fmt.Fprintln(c.err, "nestor: stopping: what is there is printed; once more to wait for no node")
-			cancel()
-		}
-	}()
-	return ctx, closed, func() { signal.Stop(signals); close(over); cancel() }
 }
 
 // compare prints what differs, and writes the topology where a file is named.

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/nestor-tools/nestor/nodeexec"
 	"github.com/nestor-tools/nestor/nodeexec/inventory"
@@ -25,11 +22,13 @@ type execReport interface {
 
 // execFleet runs the command on all targets and reports.
 func (c *cli) execFleet(ctx context.Context, targets []inventory.Target, command execCommand, f execFlags) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	s := newScreen(c)
 	progress := newTally(s, targets)
-	fleet := nodeexec.Fleet{Forks: f.forks, Abandon: interruptions(cancel, progress)}
+	ctx, abandon, ended := interruptible(ctx, func() {
+		progress.remark("stopping: ending the command on every node; once more to wait for none of them")
+	})
+	defer ended()
+	fleet := nodeexec.Fleet{Forks: f.forks, Abandon: abandon}
 	for _, t := range targets {
 		fleet.Nodes = append(fleet.Nodes, c.open(t))
 	}
@@ -64,44 +63,6 @@ func (c *cli) execFleet(ctx context.Context, targets []inventory.Target, command
 		return fail(code, nil)
 	}
 	return nil
-}
-
-// interruptions cancels at the first signal that asks to stop, and closes
-// what it returns at the second.
-func interruptions(cancel func(), progress *tally) <-chan struct{} {
-	abandon := make(chan struct{})
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, stopSignals()...)
-	over := make(chan struct{})
-	progress.atEnd(func() {
-		signal.Stop(signals)
-		close(over)
-	})
-	go func() {
-		for again := false; ; again = true {
-			select {
-			case <-signals:
-			case <-over:
-				return
-			}
-			if again {
-				close(abandon)
-				return
-			}
-			progress.remark("stopping: ending the command on every node; once more to wait for none of them")
-			cancel()
-		}
-	}()
-	return abandon
-}
-
-// stopSignals ask to stop. SIGHUP does not under nohup.
-func stopSignals() []os.Signal {
-	stop := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		stop = append(stop, syscall.SIGHUP)
-	}
-	return stop
 }
 
 // outcomeCode is the exit code that one node alone would give.

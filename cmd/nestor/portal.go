@@ -137,24 +137,13 @@ func (c *cli) writeOut(name, text string) error {
 // portalOptions reads the contract and the flags that the verdicts depend on.
 // Where --root is given, the manifests' findings put their doubts on the links.
 func (c *cli) portalOptions(cmd *cobra.Command, f *portalFlags) (portal.Options, *contract.Contract, error) {
-	o := portal.Options{Profile: f.profile, AccessHosts: map[string]string{}}
+	o := portal.Options{Profile: f.profile}
 	if o.Profile == "" {
 		o.Profile, _ = c.env("PORTAL_PROFILE")
 	}
-	hosts := f.accessHosts
-	if host, ok := c.env("PORTAL_ACCESS_HOST"); ok && host != "" && len(hosts) == 0 {
-		hosts = strings.Fields(host)
-	}
-	for _, text := range hosts {
-		id, host, ok := strings.Cut(text, "=")
-		if !ok {
-			id, host = "", text
-		}
-		clean, ok := portal.Host(host)
-		if !ok {
-			return o, nil, fmt.Errorf("--access-host %q: %q is no address or DNS name that others can reach; give it without scheme, port or path", text, host)
-		}
-		o.AccessHosts[id] = clean
+	var err error
+	if o.AccessHosts, err = c.hosts(f.accessHosts); err != nil {
+		return o, nil, err
 	}
 	l, err := c.loadPromises(cmd, f)
 	if err != nil {
@@ -172,6 +161,28 @@ func (c *cli) portalOptions(cmd *cobra.Command, f *portalFlags) (portal.Options,
 		}
 	}
 	return o, l.set.Contract, nil
+}
+
+// hosts reads HOST and ENDPOINT=HOST of --access-host, or of
+// $PORTAL_ACCESS_HOST, between blanks, where the flag is not given.
+func (c *cli) hosts(stated []string) (map[string]string, error) {
+	if len(stated) == 0 {
+		fromEnv, _ := c.env("PORTAL_ACCESS_HOST")
+		stated = strings.Fields(fromEnv)
+	}
+	hosts := map[string]string{}
+	for _, text := range stated {
+		id, host, ok := strings.Cut(text, "=")
+		if !ok {
+			id, host = "", text
+		}
+		clean, ok := portal.Host(host)
+		if !ok {
+			return nil, fmt.Errorf("--access-host %q: %q is no address or DNS name that others can reach; give it without scheme, port or path, and localhost for ports that are forwarded here", text, host)
+		}
+		hosts[id] = clean
+	}
+	return hosts, nil
 }
 
 // loadPromises reads the contract, and what the manifests say against it where

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nestor-tools/nestor/portal"
 	"github.com/nestor-tools/nestor/portal/observe"
 	"github.com/nestor-tools/nestor/portal/serve"
 )
@@ -57,15 +55,10 @@ ports of their node, and never Secrets. It ends on SIGTERM or SIGINT.`,
 }
 
 func (c *cli) portalServe(ctx context.Context, f portalServeFlags) error {
-	if len(f.accessHosts) == 0 {
-		if hosts, ok := c.env("PORTAL_ACCESS_HOST"); ok && hosts != "" {
-			f.accessHosts = strings.Fields(hosts)
-		}
-	}
 	if f.profile == "" {
 		f.profile, _ = c.env("PORTAL_PROFILE")
 	}
-	hosts, err := accessHosts(f.accessHosts)
+	hosts, err := c.hosts(f.accessHosts)
 	if err != nil {
 		return err
 	}
@@ -104,20 +97,4 @@ func (c *cli) portalServe(ctx context.Context, f portalServeFlags) error {
 	cancel()
 	all.Wait()
 	return err
-}
-
-// accessHosts reads HOST and ID=HOST.
-func accessHosts(texts []string) (map[string]string, error) {
-	hosts := map[string]string{}
-	for _, text := range texts {
-		id, host, found := strings.Cut(strings.TrimSpace(text), "=")
-		if !found {
-			id, host = "", id
-		}
-		if _, ok := portal.Host(host); !ok {
-			return nil, fmt.Errorf("--access-host %q: no browser can come by that host; use HOST or ID=HOST, without scheme and port", text)
-		}
-		hosts[id] = host
-	}
-	return hosts, nil
 }

@@ -89,11 +89,11 @@ func TestPortalServe(t *testing.T) {
 func TestPortalServeRefuses(t *testing.T) {
 	contract := filepath.Join("..", "..", "portal", "deploy", "contract")
 	for want, args := range map[string][]string{
-		"name it with --contract":    {"--contract", "nothing.yaml"},
-		"name a file with":           {"--contract", contract, "--kubeconfig", "nothing"},
-		"without scheme and port":    {"--contract", contract, "--access-host", "http://node1"},
-		"no browser can come by":     {"--contract", contract, "--access-host", "portal=127.0.0.1"},
-		`unknown command "whatever"`: {"whatever"},
+		"name it with --contract":       {"--contract", "nothing.yaml"},
+		"name a file with":              {"--contract", contract, "--kubeconfig", "nothing"},
+		"without scheme, port or path":  {"--contract", contract, "--access-host", "http://node1"},
+		"ports that are forwarded here": {"--contract", contract, "--access-host", "portal=127.0.0.1"},
+		`unknown command "whatever"`:    {"whatever"},
 	} {
 		progress := &growing{}
 		code := run(t.Context(), append([]string{"portal", "serve"}, args...), &cli{in: strings.NewReader(""), out: io.Discard, err: progress, env: func(string) (string, bool) { return "", false }})
