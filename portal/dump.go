@@ -226,7 +226,7 @@ func (d *dump) value(raw json.RawMessage, kind string, depth int) error {
 		Items            *[]json.RawMessage
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return fmt.Errorf("a document that is no object of Kubernetes: %w", err)
+		return errors.New("a document that is no object of Kubernetes; give what kubectl get -o yaml prints, or a snapshot")
 	}
 	kind = cmp.Or(head.Kind, kind)
 	group, _, grouped := strings.Cut(head.APIVersion, "/")

@@ -104,7 +104,7 @@ func TestResolveRefuses(t *testing.T) {
 		{"two stacks stated", with(prod, "STACK_ID", "s1"), []string{"resolve", "node1", "--stack-id", "s2"}, 4, "nestor: --stack-id s2 and STACK_ID=s1 contradict each other"},
 		{"an unknown format", prod, []string{"resolve", "node1", "-o", "xml"}, 2, `nestor: --output "xml" is not one of text, json, shim`},
 		{"unknown host keys", prod, []string{"resolve", "node1", "--host-keys", "no"}, 2, `nestor: --host-keys "no" is neither strict nor accept-new`},
-		{"no node", prod, []string{"resolve"}, 2, "nestor: accepts 1 arg(s), received 0"},
+		{"no node", prod, []string{"resolve"}, 2, "nestor: accepts 1 arg(s), received 0; see nestor resolve --help"},
 		{"an empty password file", with(workstation{files: map[string]string{"bootstrap/hosts.yaml": prodHosts, "pw": "\n"}}), []string{"--vault-password-file", "pw", "resolve", "node1"}, 2, "nestor: vault password: pw is empty"},
 		{"a missing password file", with(prod, "ANSIBLE_VAULT_PASSWORD_FILE", "pw"), []string{"resolve", "node1"}, 2, "nestor: vault password: stat pw: no such file or directory"},
 	} {

@@ -19,6 +19,7 @@ import (
 
 // portalFlags is what the view is made from.
 type portalFlags struct {
+	clusterFlags
 	contractFlags
 	from        []string
 	profile     string
@@ -90,11 +91,13 @@ It shows and does not check: whatever the verdicts, its exit code is 0.`,
 	}
 	p := cmd.Flags()
 	f.contractFlags.add(p)
+	f.clusterFlags.add(cmd)
 	p.StringArrayVar(&f.from, "from", nil, portalFrom)
 	p.StringVar(&f.profile, "profile", "", "the profile that runs here: endpoints of others are not expected ($PORTAL_PROFILE)")
 	p.StringArrayVar(&f.accessHosts, "access-host", nil, "the host to put in every address, or ENDPOINT=HOST for one endpoint; may be given several times ($PORTAL_ACCESS_HOST)")
 	p.StringVar(&lang, "lang", "en", "the language of html and text: en or fr")
 	p.StringVar(&f.out, "out", "", "the file to write, at once and whole (default: standard output)")
+	f.exclude(cmd, "from")
 	return cmd
 }
 
@@ -120,7 +123,9 @@ addresses, and no annotation, environment, Secret or image.`,
 			return c.writeOut(f.out, string(b)+"\n")
 		},
 	}
+	f.clusterFlags.add(cmd)
 	cmd.Flags().StringArrayVar(&f.from, "from", nil, portalFrom)
+	f.exclude(cmd, "from")
 	cmd.Flags().StringVar(&f.out, "out", "", "the file to write, at once and whole (default: standard output)")
 	return cmd
 }
@@ -214,7 +219,7 @@ func (c *cli) loadPromises(cmd *cobra.Command, f *portalFlags) (*loaded, error) 
 // are none.
 func (c *cli) portalSnapshot(cmd *cobra.Command, f *portalFlags) (*portal.Snapshot, error) {
 	if len(f.from) == 0 {
-		return c.liveSnapshot(cmd.Context())
+		return c.liveSnapshot(cmd.Context(), f.clusterFlags)
 	}
 	files, at, err := c.readFiles(f.from)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/nestor-tools/nestor/portal/observe"
 )
 
-// liveSnapshot takes the snapshot of the cluster that $KUBECONFIG names.
-func (c *cli) liveSnapshot(ctx context.Context) (*portal.Snapshot, error) {
-	config, err := c.clusterConfig("", "")
+// liveSnapshot takes the snapshot of a cluster that runs.
+func (c *cli) liveSnapshot(ctx context.Context, f clusterFlags) (*portal.Snapshot, error) {
+	config, err := c.clusterConfig(f)
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,9 @@ import (
 
 // portalServeFlags are the flags of "nestor portal serve".
 type portalServeFlags struct {
+	clusterFlags
 	contract    string
 	listen      string
-	kubeconfig  string
-	context     string
 	accessHosts []string
 	allowHosts  []string
 	profile     string
@@ -42,11 +41,10 @@ ports of their node, and never Secrets. It ends on SIGTERM or SIGINT.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.portalServe(cmd.Context(), f) },
 	}
+	f.clusterFlags.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.contract, "contract", "contract/endpoints.yaml", "the contract, a file or the folder that holds it")
 	fl.StringVar(&f.listen, "listen", ":8080", "the address and port to listen on")
-	fl.StringVar(&f.kubeconfig, "kubeconfig", "", "the way to the API server (default: $KUBECONFIG, else this pod's ServiceAccount, else ~/.kube/config)")
-	fl.StringVar(&f.context, "context", "", "the context of the kubeconfig (default: its current one)")
 	fl.StringArrayVar(&f.accessHosts, "access-host", nil, "the host of all links, or ID=HOST for one endpoint; may be repeated ($PORTAL_ACCESS_HOST)")
 	fl.StringArrayVar(&f.allowHosts, "allow-host", nil, "a name that browsers reach the portal by, beside addresses and names of nodes; may be repeated")
 	fl.StringVar(&f.profile, "profile", "", "the profile that runs here; endpoints of another are not expected ($PORTAL_PROFILE)")
@@ -66,7 +64,7 @@ func (c *cli) portalServe(ctx context.Context, f portalServeFlags) error {
 	if err != nil {
 		return fmt.Errorf("%w; name it with --contract", err)
 	}
-	config, err := c.clusterConfig(f.kubeconfig, f.context)
+	config, err := c.clusterConfig(f.clusterFlags)
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,7 @@ answer at all.`,
 	p.BoolVar(&f.strict, "strict", false, "a UI that is not deployed is a failure")
 	p.IntVar(&f.parallel, "parallel", 16, "how many to try at once")
 	p.DurationVar(&f.timeout, "timeout", 5*time.Second, "how long one try may take")
-	cmd.MarkFlagsMutuallyExclusive("from", "kubeconfig")
-	cmd.MarkFlagsMutuallyExclusive("from", "context")
+	f.exclude(cmd, "from")
 	cmd.MarkFlagsMutuallyExclusive("all-nodes", "access-host")
 	return cmd
 }
@@ -118,7 +117,7 @@ func (c *cli) probeSnapshot(cmd *cobra.Command, f *probeFlags, promised *contrac
 	if len(f.from) > 0 {
 		return c.portalSnapshot(cmd, &f.portalFlags)
 	}
-	config, err := c.clusterConfig(f.kubeconfig, f.context)
+	config, err := c.clusterConfig(f.clusterFlags)
 	if err != nil {
 		return nil, err
 	}

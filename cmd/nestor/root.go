@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/nestor-tools/nestor/contract/printable"
 )
@@ -64,6 +65,7 @@ func run(ctx context.Context, args []string, c *cli) int {
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
+	sayHelp(root)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
@@ -77,6 +79,25 @@ func run(ctx context.Context, args []string, c *cli) int {
 		fmt.Fprintf(c.err, "nestor: %s\n", printable.Lines(err.Error()))
 	}
 	return code
+}
+
+// sayHelp has the errors of arguments and flags, which are cobra's own, say of
+// which command they are and where its usage stands.
+func sayHelp(cmd *cobra.Command) {
+	if args := cmd.Args; args != nil {
+		cmd.Args = func(cmd *cobra.Command, given []string) error { return withHelp(cmd, args(cmd, given)) }
+	}
+	cmd.SetFlagErrorFunc(withHelp)
+	for _, sub := range cmd.Commands() {
+		sayHelp(sub)
+	}
+}
+
+func withHelp(cmd *cobra.Command, err error) error {
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
 func newRootCmd(c *cli) *cobra.Command {

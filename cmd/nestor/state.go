@@ -16,17 +16,6 @@ import (
 	"github.com/nestor-tools/nestor/portal/state"
 )
 
-// clusterFlags is where the cluster is.
-type clusterFlags struct {
-	kubeconfig string
-	context    string
-}
-
-func (f *clusterFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file ($KUBECONFIG, else ~/.kube/config)")
-	cmd.Flags().StringVar(&f.context, "context", "", "the context of the kubeconfig (default: its current one)")
-}
-
 // stateFlags is what the state is judged by.
 type stateFlags struct {
 	clusterFlags
@@ -128,7 +117,7 @@ func (c *cli) stateSnapshot(cmd *cobra.Command, f *stateFlags) (*state.Snapshot,
 		}
 		return state.ReadDump(at, files...)
 	}
-	config, err := c.clusterConfig(f.kubeconfig, f.context)
+	config, err := c.clusterConfig(f.clusterFlags)
 	if err != nil {
 		return nil, err
 	}
