@@ -157,7 +157,7 @@ func localAddresses() ([]netip.Addr, error) {
 
 // others are the nodes of the inventory that ssh reaches, for the sake of one
 // of them. One of which the address is not known could share that of this one:
-// it is an error.
+// it is an error, but for one behind a jump, whose name is the jump's business.
 func (c *cli) others(ctx context.Context, inv *inventory.Inventory, node string) ([]guard.Other, error) {
 	hosts := inv.Hosts()
 	found := make([]guard.Other, len(hosts))
@@ -177,6 +177,9 @@ func (c *cli) others(ctx context.Context, inv *inventory.Inventory, node string)
 				return fmt.Errorf("whether node %q has the same address as %q cannot be told: %w", name, node, err)
 			}
 			addresses, err := addressesOf(ctx, view.Hostname)
+			if err == nil && len(addresses) == 0 && view.ProxyJump == "" && view.ProxyCommand == "" {
+				err = fmt.Errorf("whether node %q has the same address as %q cannot be told: %s has none here; mend or remove it in the inventory", name, node, view.Hostname)
+			}
 			found[i] = guard.Other{Node: name, Addresses: addresses, Port: view.Port}
 			return err
 		})

@@ -123,6 +123,22 @@ func TestRemove_NeverProduction(t *testing.T) {
 }
 
 // Every refusal names its rule, the value and where it is written.
+// A node whose address nobody knows here could be the one that is wiped. The
+// name is none that a resolver would be asked for.
+func TestRemove_AnotherNodeWithoutAnAddress(t *testing.T) {
+	hosts := filepath.Join(t.TempDir(), "hosts.yaml")
+	require.NoError(t, os.WriteFile(hosts, []byte(`all:
+  hosts:
+    node1: {ansible_host: 127.0.0.1, target_kind: lima, transport: ssh}
+    lost: {ansible_host: no..name, target_kind: prod}
+`), 0o600))
+	disks := filepath.Join(t.TempDir(), "disks.yaml")
+	require.NoError(t, os.WriteFile(disks, []byte("ceph: {data_device_glob: /dev/sdb}\n"), 0o600))
+	got := bare(t, nil, "-i", hosts, "remove", "plan", "node1", "--target-kind", "lima", "--disks", disks, "--out", filepath.Join(t.TempDir(), "plan.json"))
+	require.Equal(t, exitUnevaluated, got.code, got.stderr)
+	require.Contains(t, got.stderr, `whether node "lost" has the same address as "node1" cannot be told: no..name has none here`)
+}
+
 func TestRemove_GuardRefusals(t *testing.T) {
 	dir := t.TempDir()
 	hosts, config := filepath.Join(dir, "hosts.yaml"), filepath.Join(dir, "ssh_config")
